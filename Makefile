@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: MIT
+# The front door: each target works on a machine that has only git and make, see `make help`.
+
+# `make DEPS=true ...` leaves the packages alone; `make WERROR=OFF ...` lets warnings be.
+DEPS ?= scripts/install-deps
+WERROR ?= ON
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+PREFIX ?= /usr/local
+
+.PHONY: help demo test test-slow sanitize bench format lint install clean
+.PHONY: deps-core deps-test release tests
+.DEFAULT_GOAL := help
+# Steps of a target are in order; the builds inside run JOBS at a time.
+.NOTPARALLEL:
+MAKEFLAGS += --no-print-directory
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1@\2/' | column -t -s @ 2>/dev/null \
+	  || grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
+
+demo: deps-core release ## build the program and run `tandem demo`
+	build-release/tandem demo
+
+test: tests ## build everything and run the tests, without the slow ones
+	ctest --preset release
+
+test-slow: tests ## the slow tests
+	ctest --preset slow
+
+sanitize: deps-test ## the tests (without the slow ones) under ASan and UBSan
+	cmake --preset sanitize
+	cmake --build --preset sanitize --parallel $(JOBS)
+	ctest --preset sanitize
+
+bench: deps-core release ## speed of a step, beside the machine's limits and peers
+	build-release/tandem bench step
+
+format: deps-test ## clang-format our files
+	scripts/lint --fix-format
+
+lint: deps-test ## clang-format, clang-tidy, shellcheck; warnings are errors
+	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	scripts/lint build-release $(JOBS)
+
+install: deps-core release ## install to PREFIX (default /usr/local)
+	cmake --install build-release --prefix "$(PREFIX)"
+
+clean: ## remove what was built here
+	rm -rf build-release build-debug build-sanitize
+
+deps-core:
+	@$(DEPS) core lab
+
+deps-test:
+	@$(DEPS) core lab torch python web test
+
+release:
+	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --build --preset release --parallel $(JOBS)
+
+tests: deps-test
+	$(MAKE) release

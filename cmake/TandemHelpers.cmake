@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# Small functions that the CMakeLists.txt share.
+include_guard()
+
+# The sources of some rooms (folders) without their tests.
+function(tandem_room_sources out)
+  set(all "")
+  foreach(room IN LISTS ARGN)
+    file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*.cc")
+    list(APPEND all ${sources})
+  endforeach()
+  list(FILTER all EXCLUDE REGEX "_test\\.cc$")
+  set(${out} "${all}" PARENT_SCOPE)
+endfunction()
+
+# The tests of some rooms.
+function(tandem_room_tests out)
+  set(all "")
+  foreach(room IN LISTS ARGN)
+    file(GLOB tests CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${room}/*_test.cc")
+    list(APPEND all ${tests})
+  endforeach()
+  set(${out} "${all}" PARENT_SCOPE)
+endfunction()
+
+# How all of our own code is compiled; nothing of it reaches those who use the library.
+function(tandem_settings target)
+  target_compile_features(${target} PRIVATE cxx_std_20)
+  set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
+  # -Wconversion is left out: Highway's headers are full of what it warns of. Contraction makes the
+  # bits of a result depend on where in a vector it stands.
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wpedantic -Wshadow -ffp-contract=off
+                                           $<$<BOOL:${TANDEM_WERROR}>:-Werror>)
+  # Targets that no CPU of interest runs best on: they only cost compile time. The same in every
+  # file, or two files disagree on the dispatch tables.
+  target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL)")
+endfunction()
+
+# find_package, and where it fails, the name of the Debian package that has it.
+macro(tandem_require_package name debian_package)
+  find_package(${name} QUIET ${ARGN})
+  if(NOT ${name}_FOUND)
+    message(FATAL_ERROR "Tandem needs ${name}, which was not found. Debian: ${debian_package}")
+  endif()
+endmacro()
+
+# Says what is not built, why, and which Debian package would change that.
+function(tandem_skip what why debian_package)
+  set(line "skipped: ${what}, because ${why} (Debian: ${debian_package})")
+  message(STATUS "${line}")
+  set_property(GLOBAL APPEND PROPERTY TANDEM_SKIPPED "${line}")
+endfunction()
+
+# Writes skipped.txt, a line for each tandem_skip, for .ci/run to show.
+function(tandem_report_skipped)
+  get_property(lines GLOBAL PROPERTY TANDEM_SKIPPED)
+  list(TRANSFORM lines APPEND "\n")
+  list(JOIN lines "" text)
+  file(WRITE "${PROJECT_BINARY_DIR}/skipped.txt" "${text}")
+endfunction()

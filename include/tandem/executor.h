@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Where the threads of a step come from. Results never depend on it, to the bit.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+
+namespace tandem {
+
+/// Runs independent tasks. A host with a pool of its own (LibTorch, a job system) implements this
+/// and hands it to Optimizer::set_executor; everybody else gets OpenMP.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  /// How many tasks can run at the same time; asked once a pass, at least 1.
+  virtual int threads() const = 0;
+  /// Calls task(0) ... task(count - 1), each once, in any order, and returns when all are done.
+  /// Tasks do not throw.
+  virtual void run(std::size_t count, const std::function<void(std::size_t)>& task) = 0;
+};
+
+/// Runs everything on the calling thread.
+std::shared_ptr<Executor> serial_executor();
+/// OpenMP threads; 0 means as many as OpenMP gives (OMP_NUM_THREADS, else the cores).
+std::shared_ptr<Executor> openmp_executor(int threads = 0);
+
+/// The executor of optimizers that were given none: openmp_executor() unless replaced here. Affects
+/// optimizers made afterwards.
+void set_default_executor(std::shared_ptr<Executor> executor);
+std::shared_ptr<Executor> default_executor();
+
+}  // namespace tandem

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+// What all optimizers have in common: steps over one span or a list of segments, a clock,
+// diagnostics, saved state.
+#pragma once
+
+#include <tandem/executor.h>
+#include <tandem/schedule.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+namespace detail {
+class Stepper;
+struct Recipe;
+}  // namespace detail
+
+/// A part of a model's weights with its gradient: a layer's matrix, a tensor.
+template <class T>
+struct Segment {
+  std::span<T> weights;
+  std::span<const T> gradient;
+};
+
+/// How a segment is stepped. What is not set is as in the optimizer's options.
+struct SegmentSpec {
+  std::size_t size = 0;
+  std::optional<Schedule> lr = std::nullopt;
+  std::optional<double> weight_decay = std::nullopt;
+};
+
+/// What a trainable optimizer saw in its last step; NaN before the first step, and always for the
+/// others.
+struct Diagnostics {
+  /// |g - p|: how far the estimator's prediction was from the gradient it was shown.
+  double residual_norm = std::numeric_limits<double>::quiet_NaN();
+  double gradient_norm = std::numeric_limits<double>::quiet_NaN();
+  /// How much of the residual the correction took in; stability wants 0 < delta < 2. Full-TO: alpha
+  /// |w|^2 + beta; Diag-TO and Block-TO: the largest over coordinates or blocks; RO-TO: alpha (s^2
+  /// + |a|^2 |w|^2) + beta.
+  double delta = std::numeric_limits<double>::quiet_NaN();
+};
+
+/// Base of all optimizers. Movable, not copyable; one thread at a time.
+class Optimizer {
+ public:
+  virtual ~Optimizer();
+  Optimizer(Optimizer&&) noexcept;
+  Optimizer& operator=(Optimizer&&) noexcept;
+
+  /// One step on a model whose weights are one vector. The type of the first step (or of a loaded
+  /// state) is the type of the state from then on. Throws std::invalid_argument for a wrong size or
+  /// type, NonFiniteGradient; in both cases, and in every other, a step that throws has changed
+  /// neither weights nor state.
+  void step(std::span<float> weights, std::span<const float> gradient);
+  void step(std::span<double> weights, std::span<const double> gradient);
+  /// One step on a list of segments, as over one vector; sizes as given at construction.
+  void step(std::span<const Segment<float>> segments);
+  void step(std::span<const Segment<double>> segments);
+
+  /// Tells schedules that count epochs to move on.
+  void epoch_end();
+  /// Tells the optimizer that somebody else moved the weights since its last step. Rules that carry
+  /// facts about the weights from step to step (RO-TO, Full-TO's span form) find out by themselves,
+  /// so this is never required; it saves them the search.
+  void weights_changed();
+
+  /// The name on the command line, such as "diag-to".
+  const std::string& name() const;
+  std::size_t dimension() const;
+  /// The step about to be made and the epoch.
+  Clock clock() const;
+  /// The rate of the step about to be made, and a way for schedulers to set it (of all segments
+  /// without a rate of their own).
+  double lr() const;
+  void set_lr(const Schedule& lr);
+
+  /// Bytes of what the rule remembers from step to step. Before the first step: what it will be
+  /// with float weights.
+  std::size_t state_bytes() const;
+  /// Bytes held beside the state to be fast: delayed updates, partial sums.
+  std::size_t workspace_bytes() const;
+  /// Steps left out under `.on_nonfinite = skip`.
+  std::uint64_t skipped_steps() const;
+  const Diagnostics& last() const;
+
+  /// Everything that the next steps depend on besides the options. A save, a load and n steps give
+  /// the same bits as n steps without. The stream may hold other things before and after.
+  void save(std::ostream& stream) const;
+  /// Throws StateError, and changes nothing, for a state that is damaged, truncated, of another
+  /// rule, size or version.
+  void load(std::istream& stream);
+
+  void set_executor(std::shared_ptr<Executor> executor);
+
+ protected:
+  explicit Optimizer(detail::Recipe&& recipe);
+  const detail::Stepper& stepper() const { return *stepper_; }
+
+ private:
+  std::unique_ptr<detail::Stepper> stepper_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// The file format of saved state: a magic word and a version, then named records in a fixed order, then a checksum of it all.
+// A reader knows what comes next and how long it must be, so nothing a file claims is believed before it is checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tandem {
+
+class StateWriter {
+ public:
+  /// Writes the magic word and the version.
+  explicit StateWriter(std::ostream& stream);
+  ~StateWriter();
+  StateWriter(const StateWriter&) = delete;
+  StateWriter& operator=(const StateWriter&) = delete;
+
+  void count(std::string_view name, std::uint64_t value);
+  void number(std::string_view name, double value);
+  void text(std::string_view name, std::string_view value);
+  void array(std::string_view name, std::span<const float> values);
+  void array(std::string_view name, std::span<const double> values);
+  /// Writes the checksum; throws std::runtime_error if the stream did not take everything.
+  void finish();
+
+ private:
+  void header(char kind, std::string_view name);
+  void bytes(const void* data, std::size_t size);
+
+  struct Hash;
+  std::ostream& stream_;
+  std::unique_ptr<Hash> hash_;
+};
+
+/// Every function throws StateError with what was expected and what was found.
+class StateReader {
+ public:
+  explicit StateReader(std::istream& stream);
+  ~StateReader();
+  StateReader(const StateReader&) = delete;
+  StateReader& operator=(const StateReader&) = delete;
+
+  std::uint64_t count(std::string_view name);
+  /// A count that must not be above `most`.
+  std::uint64_t count(std::string_view name, std::uint64_t most);
+  double number(std::string_view name);
+  std::string text(std::string_view name);
+  /// Fills `values`; an array of another length in the file is an error.
+  void array(std::string_view name, std::span<float> values);
+  void array(std::string_view name, std::span<double> values);
+  /// Checks the checksum. Nothing that was read may be used before.
+  void finish();
+
+ private:
+  template <class T>
+  void array_of(char kind, std::string_view name, std::span<T> values);
+  void header(char kind, std::string_view name);
+  void bytes(void* data, std::size_t size);
+
+  struct Hash;
+  std::istream& stream_;
+  std::unique_ptr<Hash> hash_;
+};
+
+}  // namespace tandem

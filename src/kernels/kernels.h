@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// All loops over raw memory, as one table of functions for float and one for double, compiled for every instruction set and
+// picked once at run time. None of them allocates, throws or starts threads.
+//
+// Contract of sums: lanes of T inside blocks of kBlock elements, double across blocks, in an order that depends on the lengths
+// alone. Relative to the sum of absolute values the error is below kBlock / lanes * eps(T) in the worst case, a few eps(T) in
+// practice; the tests hold them to 64 eps.
+#pragma once
+
+#include "kernels/pass.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::kernels {
+
+/// What RO-TO's gather phase reads off gradient and weights.
+struct RankOneGather {
+  double ga = 0;  // (g + l2 w).a
+  std::uint64_t weights_hash = 0;
+};
+
+/// How a block of Full-TO's or Block-TO's matrix learns.
+template <class T>
+struct BlockRates {
+  T alpha = 0;
+  T beta = 0;
+  T delta = 0;
+};
+
+template <class T>
+struct Kernels {
+  const char* target;  // the instruction set, such as "AVX2"
+
+  /// The pass of two stages.
+  Pass<T> (*pass)(EstimatorStage, ScalingStage);
+
+  // ---- vectors
+  double (*dot)(const T* x, const T* y, std::size_t count);
+  /// The index of the first NaN or infinity, `count` if there is none.
+  std::size_t (*first_nonfinite)(const T* x, std::size_t count);
+  /// Depends on every bit and its place; the same as PassSums::weights_hash for ranges of at most kBlock.
+  std::uint64_t (*hash)(const T* x, std::size_t count);
+  void (*scale)(T* x, std::size_t count, T factor);
+  void (*clamp)(T* x, std::size_t count, T low, T high);
+  /// out = y + factor x.
+  void (*add_scaled)(const T* y, const T* x, std::size_t count, T factor, T* out);
+
+  // ---- RO-TO, ranges of at most kBlock
+  RankOneGather (*rank_one_gather)(const T* w, const T* g, const T* a, T l2, std::size_t count);
+  /// c.w, |w|^2, |a|^2, a.b and the hash of w, from nothing.
+  void (*rank_one_sums)(const T* w, const T* a, const T* b, const T* c, std::size_t count,
+                        PassSums* sums);
+
+  // ---- a matrix A with `columns` columns, row by row, rows `stride` apart
+  /// out[i] = A_i.w for the first `rows` rows.
+  void (*matrix_vector)(const T* matrix, std::size_t stride, const T* w, std::size_t rows,
+                        std::size_t columns, T* out);
+  /// A[i][j] += sum over k of u[k][i] v[k][j]: the delayed updates. `scratch` holds rank_update_scratch(rank) values.
+  void (*rank_update)(T* matrix, std::size_t stride, std::size_t rows, std::size_t columns,
+                      const T* const* u, const T* const* v, std::size_t rank, T* scratch);
+  /// For each row: predicts p = A_i.w + b_i, corrects A_i and b_i by r = g_i - p at once, and gives G_i = p + delta r.
+  void (*learn_rows)(T* matrix, std::size_t stride, const T* w, const T* g, T* b, T* estimate,
+                     std::size_t rows, std::size_t columns, const BlockRates<T>& rates,
+                     PassSums* sums);
+  /// The same where p (without b, which may be null) was computed before: `step` = alpha r, and G goes over p. At most kBlock;
+  /// `step` may be `g`.
+  void (*learn_vector)(T* p, const T* g, T* b, T* step, std::size_t count,
+                       const BlockRates<T>& rates, PassSums* sums);
+
+  // ---- a history of vectors, one column range of at most kBlock
+  /// out += sum over k of c[k] rows[k] (out may be null), dots[k] = rows[k].x (x may be null), in one read of the rows.
+  void (*history)(const T* const* rows, std::size_t first_column, std::size_t row_count,
+                  std::size_t columns, const T* c, T* out, const T* x, double* dots);
+};
+
+/// How many values rank_update needs as scratch.
+constexpr std::size_t rank_update_scratch(std::size_t rank) { return rank * (512 + 16); }
+
+/// The table for this CPU.
+template <class T>
+const Kernels<T>& kernels();
+template <>
+const Kernels<float>& kernels<float>();
+template <>
+const Kernels<double>& kernels<double>();
+
+}  // namespace tandem::kernels

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Full-TO's dense form: A is kept as a matrix plus its last rank-one updates as thin factors, A = base + sum of u_k v_k^T with
+// u_k = alpha r_k and v_k = w_k. A step reads the matrix once; every kDelayed steps the factors are added to it in one pass.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "optimizers/estimator.h"
+#include "optimizers/history.h"
+
+namespace tandem {
+
+template <class T>
+class DenseEstimator : public TrainableEstimator<T> {
+ public:
+  DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension);
+
+  kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
+  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override;
+  kernels::PassStreams<T> streams() override;
+  std::size_t state_bytes() const override { return base_.bytes() + b_.bytes(); }
+  std::size_t workspace_bytes() const override;
+  void save(StateWriter& writer) const override;
+  void load(StateReader& reader) override;
+
+  /// base += sum of u_k v_k^T.
+  void add_factors(Executor& executor, std::span<const T* const> u, std::span<const T* const> v);
+  std::span<T> b() { return b_.span(); }
+
+ private:
+  const T* factor(const Buffer<T>& factors, std::size_t k) const {
+    return factors.data() + k * dimension_;
+  }
+
+  std::size_t dimension_;
+  Buffer<T> base_;
+  bool base_is_zero_;  // then a step need not read it: no update has reached it yet
+  Buffer<T> b_;
+  Buffer<T> u_;
+  Buffer<T> v_;
+  std::size_t pending_ = 0;
+
+  Buffer<T> gradient_;
+  Buffer<T> estimate_;
+  History<T> history_;
+  std::vector<const T*> u_rows_;
+  std::vector<const T*> v_rows_;
+  std::vector<kernels::PassSums> sums_;
+};
+
+}  // namespace tandem

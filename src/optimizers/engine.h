@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// One step of a rule in one type: check the gradient, gather, the fused pass, the projection.
+#pragma once
+
+#include <tandem/optimizer.h>
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/buffer.h"
+#include "base/state_stream.h"
+#include "kernels/kernels.h"
+#include "optimizers/estimator.h"
+#include "optimizers/layout.h"
+#include "optimizers/recipe.h"
+
+namespace tandem {
+
+template <class T>
+class Engine {
+ public:
+  /// The recipe and the layout outlive the engine.
+  Engine(const detail::Recipe& recipe, const Layout& layout);
+
+  /// False if the step was skipped. Whatever it throws, weights and state are as they were.
+  bool step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
+
+  Estimator<T>& estimator() { return *estimator_; }
+  const Estimator<T>& estimator() const { return *estimator_; }
+  std::size_t state_bytes() const { return estimator_->state_bytes() + moment_.bytes(); }
+  std::size_t workspace_bytes() const {
+    return estimator_->workspace_bytes() + sums_.size() * sizeof(kernels::PassSums);
+  }
+  void save(StateWriter& writer) const;
+  void load(StateReader& reader);
+
+ private:
+  bool finite(const Step<T>& step) const;
+  void scale_stage(const Step<T>& step, kernels::PassScalars<T>& scalars) const;
+  void run_pass(const Step<T>& step, const kernels::PassScalars<T>& common);
+  void project(const Step<T>& step, Outcome& outcome) const;
+  template <class Body>
+  void for_blocks(const Step<T>& step, const Body& body) const;
+  double lr_of(std::size_t segment, const Step<T>& step) const;
+  double shrink_of(std::size_t segment, double lr) const;
+
+  const kernels::Kernels<T>& kernels_ = kernels::kernels<T>();
+  const detail::Recipe& recipe_;
+  const Layout& layout_;
+  std::unique_ptr<Estimator<T>> estimator_;
+  kernels::Pass<T> pass_;
+  Buffer<T> moment_;                              // second moment, where the scaling has one
+  std::vector<kernels::PassSums> sums_;           // a block each
+  std::vector<kernels::PassScalars<T>> scalars_;  // a segment each
+};
+
+}  // namespace tandem

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "optimizers/estimator.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "base/parallel.h"
+#include "kernels/kernels.h"
+#include "optimizers/full.h"
+
+namespace tandem {
+
+template <class T>
+const Diagnostics& Estimator<T>::last() const {
+  static const Diagnostics kNone;
+  return kNone;
+}
+
+template <class T>
+typename TrainableEstimator<T>::Rates TrainableEstimator<T>::rates(const Step<T>& step) const {
+  return {spec_.alpha.at(step.clock) * step.rate_factor,
+          spec_.beta.at(step.clock) * step.rate_factor};
+}
+
+template <class T>
+typename TrainableEstimator<T>::Gain TrainableEstimator<T>::gain(const Step<T>& step,
+                                                                 double ww) const {
+  auto [alpha, beta] = rates(step);
+  if (spec_.normalize) alpha /= spec_.eps + ww;
+  return {alpha, beta, alpha * ww + beta};
+}
+
+template <class T>
+void TrainableEstimator<T>::set_norms(double residual2, double gradient2) {
+  last_.residual_norm = std::sqrt(residual2);
+  last_.gradient_norm = std::sqrt(gradient2);
+}
+
+template <class T>
+void TrainableEstimator<T>::save_last(StateWriter& writer) const {
+  writer.number("residual_norm", last_.residual_norm);
+  writer.number("gradient_norm", last_.gradient_norm);
+  writer.number("delta", last_.delta);
+}
+
+template <class T>
+void TrainableEstimator<T>::load_last(StateReader& reader) {
+  last_.residual_norm = reader.number("residual_norm");
+  last_.gradient_norm = reader.number("gradient_norm");
+  last_.delta = reader.number("delta");
+}
+
+template <class T>
+void fill_from(std::span<const double> values, Buffer<T>& to) {
+  std::transform(values.begin(), values.end(), to.data(),
+                 [](double value) { return static_cast<T>(value); });
+}
+
+template <class T>
+void flatten_weights(const Step<T>& step, T* out) {
+  for (std::size_t s = 0; s < step.segments.size(); ++s) {
+    std::copy(step.segments[s].weights.begin(), step.segments[s].weights.end(),
+              out + step.layout.offset(s));
+  }
+}
+
+template <class T>
+void flatten_gradient(const Step<T>& step, T* out) {
+  const auto l2 = static_cast<T>(step.l2);
+  const auto& kernels = kernels::kernels<T>();
+  parallel_ranges(step.executor, step.layout.blocks(), kBlocksPerThread,
+                  [&](std::size_t first, std::size_t last) {
+                    step.layout.for_blocks(first, last, [&](const Layout::Block& block) {
+                      const Segment<T>& segment = step.segments[block.segment];
+                      kernels.add_scaled(segment.gradient.data() + block.begin,
+                                         segment.weights.data() + block.begin, block.count, l2,
+                                         out + block.flat);
+                    });
+                  });
+}
+
+template <class T>
+std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout) {
+  if (std::holds_alternative<detail::IdentitySpec>(recipe.estimator)) {
+    return make_average<T>(nullptr, layout.dimension());
+  }
+  if (const auto* average = std::get_if<detail::AverageSpec>(&recipe.estimator)) {
+    return make_average<T>(average, layout.dimension());
+  }
+  const auto& trainable = std::get<detail::TrainableSpec>(recipe.estimator);
+  switch (trainable.structure) {
+    case detail::TrainableSpec::Structure::diagonal:
+      return make_diagonal<T>(trainable, layout.dimension());
+    case detail::TrainableSpec::Structure::rank_one:
+      return make_rank_one<T>(trainable, layout);
+    case detail::TrainableSpec::Structure::block:
+      return make_block<T>(trainable, layout.dimension(), trainable.block);
+    case detail::TrainableSpec::Structure::full:
+      return make_full<T>(recipe, trainable, layout);
+  }
+  return nullptr;
+}
+
+template class Estimator<float>;
+template class Estimator<double>;
+template class TrainableEstimator<float>;
+template class TrainableEstimator<double>;
+template void fill_from<float>(std::span<const double>, Buffer<float>&);
+template void fill_from<double>(std::span<const double>, Buffer<double>&);
+template void flatten_weights<float>(const Step<float>&, float*);
+template void flatten_weights<double>(const Step<double>&, double*);
+template void flatten_gradient<float>(const Step<float>&, float*);
+template void flatten_gradient<double>(const Step<double>&, double*);
+template std::unique_ptr<Estimator<float>> make_estimator(const detail::Recipe&, const Layout&);
+template std::unique_ptr<Estimator<double>> make_estimator(const detail::Recipe&, const Layout&);
+
+}  // namespace tandem

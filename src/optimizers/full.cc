@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// Full-TO's choice of form. Both forms are exact; what differs is what a step reads (4 d^2 bytes dense, 4 t d + 8 t^2 as span at
+// step t) and what is kept. `automatic` starts as span and goes dense when it has spent as much more than dense steps would have
+// cost as going dense costs, or when the history would leave no room for it.
+#include "optimizers/full.h"
+
+#include <fmt/format.h>
+#include <tandem/errors.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "optimizers/dense.h"
+#include "optimizers/history.h"
+#include "optimizers/span.h"
+
+namespace tandem {
+namespace {
+
+std::string human_bytes(double bytes) {
+  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
+}
+
+/// Why the span form cannot hold this rule, or "".
+std::string span_obstacle(const detail::Recipe& recipe, const detail::TrainableSpec& spec) {
+  if (spec.starts_from_matrix) return "initial_A is given";
+  if (recipe.scaling.stage != kernels::ScalingStage::none) return "the estimate is scaled";
+  if (recipe.projection.kind() == Projection::Kind::box) return "a box leaves the span";
+  for (const SegmentSpec& segment : recipe.segments) {
+    if (segment.lr || segment.weight_decay) return "segments have rates of their own";
+  }
+  return "";
+}
+
+/// Bytes that a step of each form moves, and what the change from span to dense costs, by a model of a machine that computes 4
+/// flops in the time of a byte.
+double dense_cost(double d, double element) { return 1.15 * d * d * element; }
+double span_cost(double d, double rows, double element) {
+  return rows * d * element + 8 * rows * rows;
+}
+double change_cost(double d, double rows, double element) {
+  return (rows * rows * d + 2 * rows * d * d) / 4 + 2 * d * d * element;
+}
+
+}  // namespace
+
+double dense_bytes(std::size_t dimension, std::size_t element) {
+  const auto d = static_cast<double>(dimension);
+  const double state = (d * d + d) * static_cast<double>(element);
+  if (dimension < kSmallMatrix) return state + 3 * d * static_cast<double>(element) + d * 64;
+  return state + (2 * kDelayed + 2) * d * static_cast<double>(element);
+}
+
+double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element) {
+  const auto d = static_cast<double>(dimension);
+  const auto t = static_cast<double>(rows);
+  const double tasks = d / static_cast<double>(history_columns(dimension)) + 1;
+  return (t + 1) * d * static_cast<double>(element) + 8 * t * (t + 8) + 8 * t * tasks;
+}
+
+template <class T>
+std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension) {
+  if (dimension < kSmallMatrix) return make_block<T>(spec, dimension, dimension);
+  return std::make_unique<DenseEstimator<T>>(spec, dimension);
+}
+
+FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::size_t element) {
+  const auto& spec = std::get<detail::TrainableSpec>(recipe.estimator);
+  const std::string obstacle = span_obstacle(recipe, spec);
+  const double dense = dense_bytes(dimension, element);
+  // At least the first weights, b_0, one residual and one change from outside.
+  const std::size_t rows = std::max<std::size_t>(4, spec.max_steps + 2);
+  const double span = span_bytes(dimension, rows, element);
+  const auto limit = static_cast<double>(spec.memory_limit);
+  const auto refuse = [&](const std::string& why) {
+    return std::invalid_argument(
+        fmt::format("FullTO: {}. With dimension {} the dense form needs {}, the span form {} {}; "
+                    "memory_limit is {}",
+                    why, dimension, human_bytes(dense), human_bytes(span),
+                    spec.max_steps > 0 ? fmt::format("for {} steps", spec.max_steps) : "to start",
+                    human_bytes(limit)));
+  };
+  switch (spec.form) {
+    case Form::dense:
+      if (dense > limit) throw refuse("the memory limit has no room for form = dense");
+      return {Form::dense, "dense: as asked"};
+    case Form::span:
+      if (!obstacle.empty()) {
+        throw std::invalid_argument("FullTO: form = span is not possible: " + obstacle);
+      }
+      if (span > limit) throw refuse("the memory limit has no room for form = span");
+      return {Form::span, "span: as asked"};
+    case Form::automatic:
+      break;
+  }
+  if (!obstacle.empty()) {
+    if (dense > limit) {
+      throw refuse("the memory limit has no room for form = dense, and span is not possible: " +
+                   obstacle);
+    }
+    return {Form::dense, "dense: " + obstacle};
+  }
+  if (dimension < kSmallMatrix && dense <= limit)
+    return {Form::dense, "dense: the matrix is small"};
+  if (span <= limit) return {Form::span, "span: the history is still small"};
+  if (dense <= limit) return {Form::dense, "dense: the memory limit has no room for span"};
+  throw refuse("the memory limit has no room for any form");
+}
+
+namespace {
+
+template <class T>
+class Full : public Estimator<T> {
+ public:
+  Full(const detail::Recipe& recipe, const detail::TrainableSpec& spec, const Layout& layout)
+      : spec_(spec),
+        dimension_(layout.dimension()),
+        info_(planned_form(recipe, layout.dimension(), sizeof(T))) {
+    make_inner();
+  }
+
+  kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
+
+  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
+    if (span_ != nullptr) {
+      const std::string reason = reason_to_leave();
+      if (!reason.empty()) go_dense(step.executor, reason);
+    }
+    inner_->gather(step, scalars);
+    if (span_ != nullptr) count_excess();
+  }
+
+  kernels::PassStreams<T> streams() override { return inner_->streams(); }
+  void finish(const Step<T>& step, const Outcome& outcome) override {
+    inner_->finish(step, outcome);
+  }
+  void weights_changed() override { inner_->weights_changed(); }
+  const Diagnostics& last() const override { return inner_->last(); }
+  std::size_t state_bytes() const override { return inner_->state_bytes(); }
+  std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
+
+  void save(StateWriter& writer) const override {
+    writer.text("form", span_ != nullptr ? "span" : "dense");
+    writer.text("form_reason", info_.reason);
+    writer.number("excess", excess_);
+    inner_->save(writer);
+  }
+  void load(StateReader& reader) override {
+    const std::string form = reader.text("form");
+    if (form != "span" && form != "dense") {
+      throw StateError("Invalid state: form is '" + form + "', expected span or dense");
+    }
+    const Form found = form == "span" ? Form::span : Form::dense;
+    if (spec_.form != Form::automatic && spec_.form != found) {
+      throw StateError("Invalid state: it has form " + form + ", the option form excludes it");
+    }
+    info_ = {found, reader.text("form_reason")};
+    excess_ = reader.number("excess");
+    make_inner();
+    inner_->load(reader);
+  }
+
+  const FormInfo& info() const { return info_; }
+
+ private:
+  void make_inner() {
+    if (info_.form == Form::span) {
+      auto span = std::make_unique<SpanEstimator<T>>(spec_, dimension_);
+      span_ = span.get();
+      inner_ = std::move(span);
+    } else {
+      span_ = nullptr;
+      inner_ = make_dense<T>(spec_, dimension_);
+    }
+  }
+
+  /// Why the next step should be dense, or "". Throws where it cannot be made at all.
+  std::string reason_to_leave() const {
+    const double dense = dense_bytes(dimension_, sizeof(T));
+    // The next step may add its residual and one vector for weights that somebody moved.
+    const double next = span_bytes(dimension_, span_->rows() + 2, sizeof(T));
+    const double now = span_bytes(dimension_, span_->rows(), sizeof(T));
+    const auto limit = static_cast<double>(spec_.memory_limit);
+    const bool may_leave = spec_.form == Form::automatic && dimension_ >= kSmallMatrix;
+    if (may_leave && now + dense <= limit) {
+      if (excess_ > change_cost(static_cast<double>(dimension_), static_cast<double>(span_->rows()),
+                                sizeof(T))) {
+        return "dense: the history became dearer than the matrix";
+      }
+      if (next + dense > limit) return "dense: the memory limit has no room for more history";
+    }
+    if (next > limit) {
+      throw MemoryLimitError(fmt::format(
+          "FullTO: the span form would need {} after {} residuals, the dense form {}{}; "
+          "memory_limit is {}",
+          human_bytes(next), span_->rows(), human_bytes(dense),
+          may_leave ? fmt::format(" beside {} of history while changing", human_bytes(now)) : "",
+          human_bytes(limit)));
+    }
+    return "";
+  }
+
+  void count_excess() {
+    const auto d = static_cast<double>(dimension_);
+    const auto rows = static_cast<double>(span_->rows());
+    excess_ += std::max(0.0, span_cost(d, rows, sizeof(T)) - dense_cost(d, sizeof(T)));
+  }
+
+  void go_dense(Executor& executor, const std::string& reason) {
+    auto dense = std::make_unique<DenseEstimator<T>>(spec_, dimension_);
+    span_->move_to(*dense, executor);
+    span_ = nullptr;
+    inner_ = std::move(dense);
+    info_ = {Form::dense, reason};
+  }
+
+  const detail::TrainableSpec& spec_;
+  std::size_t dimension_;
+  FormInfo info_;
+  std::unique_ptr<Estimator<T>> inner_;
+  SpanEstimator<T>* span_ = nullptr;  // inner_, while it is one
+  double excess_ = 0;  // bytes that span steps moved beyond what dense ones would have
+};
+
+}  // namespace
+
+template <class T>
+std::unique_ptr<Estimator<T>> make_full(const detail::Recipe& recipe,
+                                        const detail::TrainableSpec& spec, const Layout& layout) {
+  return std::make_unique<Full<T>>(recipe, spec, layout);
+}
+
+template <class T>
+FormInfo form_info(const Estimator<T>& estimator) {
+  return dynamic_cast<const Full<T>&>(estimator).info();
+}
+
+template std::unique_ptr<Estimator<float>> make_full(const detail::Recipe&,
+                                                     const detail::TrainableSpec&, const Layout&);
+template std::unique_ptr<Estimator<double>> make_full(const detail::Recipe&,
+                                                      const detail::TrainableSpec&, const Layout&);
+template FormInfo form_info(const Estimator<float>&);
+template FormInfo form_info(const Estimator<double>&);
+
+}  // namespace tandem

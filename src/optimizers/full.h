@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Full-TO, Algorithm 1 of the paper, in its two exact forms, and the one that chooses between them.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "optimizers/estimator.h"
+
+namespace tandem {
+
+/// Below this dimension the matrix fits the cache, and Full-TO is one block of Block-TO.
+inline constexpr std::size_t kSmallMatrix = 512;
+/// How many rank-one updates the dense form keeps unapplied.
+inline constexpr std::size_t kDelayed = 64;
+
+/// Bytes of state and workspace; as double because they may be beyond any memory.
+double dense_bytes(std::size_t dimension, std::size_t element);
+double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element);
+
+/// Full-TO with the matrix itself.
+template <class T>
+std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension);
+
+/// Full-TO with the choice of its form; throws std::invalid_argument where no form is possible.
+template <class T>
+std::unique_ptr<Estimator<T>> make_full(const detail::Recipe& recipe,
+                                        const detail::TrainableSpec& spec, const Layout& layout);
+
+/// The form in use and why.
+struct FormInfo {
+  Form form;
+  std::string reason;
+};
+/// Of a Full-TO estimator.
+template <class T>
+FormInfo form_info(const Estimator<T>& estimator);
+/// Of one that is not made yet; throws std::invalid_argument where no form is possible.
+FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::size_t element);
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// One read of a list of long vectors gives a linear combination of them and their products with another vector: what the delayed
+// updates of Full-TO's dense form and the residuals of its span form need.
+#pragma once
+
+#include <tandem/executor.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/parallel.h"
+#include "kernels/kernels.h"
+
+namespace tandem {
+
+/// Columns a task: a function of the length alone, so that sums do not depend on the number of threads.
+inline std::size_t history_columns(std::size_t length) {
+  const std::size_t sixteenth = (length / 16 + 511) / 512 * 512;
+  return std::clamp<std::size_t>(sixteenth, 512, kernels::kBlock);
+}
+
+template <class T>
+class History {
+ public:
+  /// `out` += sum of c[k] rows[k] where `out` is given; dots()[k] = rows[k].x where `x` is given.
+  void pass(Executor& executor, std::span<const T* const> rows, std::size_t length, const T* c,
+            T* out, const T* x) {
+    const std::size_t width = history_columns(length);
+    const std::size_t tasks = (length + width - 1) / width;
+    const std::size_t count = rows.size();
+    if (x != nullptr) partial_.resize(tasks * count);
+    const auto& kernels = kernels::kernels<T>();
+    const std::size_t grain = kElementsPerThread / (width * std::max<std::size_t>(count, 1)) + 1;
+    parallel_ranges(executor, tasks, grain, [&](std::size_t first, std::size_t last) {
+      for (std::size_t task = first; task < last; ++task) {
+        const std::size_t column = task * width;
+        kernels.history(rows.data(), column, count, std::min(width, length - column), c,
+                        out == nullptr ? nullptr : out + column,
+                        x == nullptr ? nullptr : x + column, partial_.data() + task * count);
+      }
+    });
+    if (x == nullptr) return;
+    dots_.assign(count, 0);
+    for (std::size_t task = 0; task < tasks; ++task) {
+      for (std::size_t k = 0; k < count; ++k) dots_[k] += partial_[task * count + k];
+    }
+  }
+
+  const std::vector<double>& dots() const { return dots_; }
+  std::size_t bytes() const { return (partial_.capacity() + dots_.capacity()) * sizeof(double); }
+
+ private:
+  static constexpr std::size_t kElementsPerThread = std::size_t{1} << 16;
+  std::vector<double> partial_;
+  std::vector<double> dots_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// The face of all optimizers.
+#include <tandem/optimizer.h>
+
+#include <cmath>
+#include <utility>
+
+#include "optimizers/stepper.h"
+
+namespace tandem {
+
+Optimizer::Optimizer(detail::Recipe&& recipe)
+    : stepper_(std::make_unique<detail::Stepper>(std::move(recipe))) {}
+Optimizer::~Optimizer() = default;
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
+
+void Optimizer::step(std::span<float> weights, std::span<const float> gradient) {
+  const Segment<float> segment{weights, gradient};
+  stepper_->step(std::span<const Segment<float>>(&segment, 1));
+}
+void Optimizer::step(std::span<double> weights, std::span<const double> gradient) {
+  const Segment<double> segment{weights, gradient};
+  stepper_->step(std::span<const Segment<double>>(&segment, 1));
+}
+void Optimizer::step(std::span<const Segment<float>> segments) { stepper_->step(segments); }
+void Optimizer::step(std::span<const Segment<double>> segments) { stepper_->step(segments); }
+
+void Optimizer::epoch_end() { ++stepper_->clock().epoch; }
+void Optimizer::weights_changed() { stepper_->weights_changed(); }
+
+const std::string& Optimizer::name() const { return stepper_->recipe().name; }
+std::size_t Optimizer::dimension() const { return stepper_->layout().dimension(); }
+Clock Optimizer::clock() const { return stepper_->clock(); }
+double Optimizer::lr() const {
+  const detail::Recipe& recipe = stepper_->recipe();
+  const Clock clock = stepper_->clock();
+  return recipe.lr.at(clock) * std::pow(recipe.decay, static_cast<double>(clock.epoch));
+}
+void Optimizer::set_lr(const Schedule& lr) { stepper_->set_lr(lr); }
+
+std::size_t Optimizer::state_bytes() const { return stepper_->state_bytes(); }
+std::size_t Optimizer::workspace_bytes() const { return stepper_->workspace_bytes(); }
+std::uint64_t Optimizer::skipped_steps() const { return stepper_->skipped(); }
+const Diagnostics& Optimizer::last() const { return stepper_->last(); }
+
+void Optimizer::save(std::ostream& stream) const { stepper_->save(stream); }
+void Optimizer::load(std::istream& stream) { stepper_->load(stream); }
+void Optimizer::set_executor(std::shared_ptr<Executor> executor) {
+  stepper_->set_executor(std::move(executor));
+}
+
+}  // namespace tandem

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// Full-TO's span form: exact, without the d x d matrix.
+//
+// Started from A = 0, everything lives in the span of a few vectors B_0, B_1, ...: the first weights, b_0, and the residuals:
+//   A = sum of alpha_j r_j w_j^T,   b = b_0 + sum of beta_j r_j,   w = sum of x_j B_j.
+// Kept are the vectors B (in the type of the weights) and in double their products M = B B^T, the coefficients x of the weights
+// now and X_j of the weights at each residual, and y = M x. A step needs w_j.w = X_j.y, then
+//   c_j = alpha_j (w_j.w) + beta_j,   p = sum of c_j B_j,   r = g - p,   G = p + delta r,
+// where one read of B gives both p and B g, and B r = B g - M c is the new row of M. If somebody else moved the weights, what
+// they are off by becomes one more vector of B. Not for a start from A != 0, a box, a scaling, or rates that differ by segment.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "base/buffer.h"
+#include "optimizers/dense.h"
+#include "optimizers/estimator.h"
+#include "optimizers/history.h"
+#include "optimizers/triangle.h"
+
+namespace tandem {
+
+template <class T>
+class SpanEstimator : public TrainableEstimator<T> {
+ public:
+  SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension);
+
+  kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
+  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override;
+  kernels::PassStreams<T> streams() override;
+  void finish(const Step<T>& step, const Outcome& outcome) override;
+  void weights_changed() override { weights_known_ = false; }
+  std::size_t state_bytes() const override;
+  std::size_t workspace_bytes() const override { return estimate_.bytes() + history_.bytes(); }
+  void save(StateWriter& writer) const override;
+  void load(StateReader& reader) override;
+
+  /// How many vectors B holds.
+  std::size_t rows() const { return rows_.size(); }
+  /// Puts A and b into the dense form, which is new and empty.
+  void move_to(DenseEstimator<T>& dense, Executor& executor) const;
+
+ private:
+  /// Room for one more vector of B.
+  T* new_row();
+  /// Takes the vector in new_row() into B; `products` are its products with the others and itself.
+  void keep_row(std::vector<double> products, std::vector<double> weights_then, double alpha,
+                double beta);
+  void start(const Step<T>& step);
+  /// One more vector for what the weights are off by.
+  void rebase(const Step<T>& step);
+  std::uint64_t hash_weights(const Step<T>& step) const;
+  /// alpha_j w_j of the given residuals, a row each, made anew from their coefficients.
+  void weights_of(std::span<const std::size_t> residuals, Executor& executor, T* out) const;
+
+  std::size_t dimension_;
+  std::size_t rows_per_chunk_;
+  std::vector<Buffer<T>> chunks_;
+  std::vector<const T*> rows_;
+
+  Triangle products_;    // M, the lower half
+  Triangle weights_at_;  // X_j; empty for vectors that are not residuals
+  std::vector<double> alpha_;
+  std::vector<double> beta_;
+  std::vector<double> x_;
+  std::vector<double> y_;
+  bool weights_known_ = false;
+  std::uint64_t weights_hash_ = 0;
+
+  Buffer<T> estimate_;
+  History<T> history_;
+};
+
+}  // namespace tandem

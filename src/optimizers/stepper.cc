@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+#include "optimizers/stepper.h"
+
+#include <fmt/format.h>
+#include <tandem/errors.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "optimizers/check.h"
+#include "optimizers/full.h"
+#include "optimizers/state_size.h"
+
+namespace tandem::detail {
+namespace {
+
+template <class T>
+constexpr const char* type_name() {
+  return std::is_same_v<T, float> ? "float" : "double";
+}
+
+/// Checked before a layout is made of them.
+Recipe checked(Recipe&& recipe) {
+  const auto fail = [&](const std::string& what) {
+    return std::invalid_argument(recipe.name + ": " + what);
+  };
+  if (recipe.segments.empty()) throw fail("Invalid segments: none given");
+  std::size_t dimension = 0;
+  for (std::size_t s = 0; s < recipe.segments.size(); ++s) {
+    const SegmentSpec& segment = recipe.segments[s];
+    if (segment.size == 0) {
+      throw fail(recipe.segments.size() == 1
+                     ? "Invalid dimension: 0, expected at least 1"
+                     : fmt::format("Invalid size of segment {}: 0, expected at least 1", s));
+    }
+    if (segment.size > std::numeric_limits<std::size_t>::max() / sizeof(double) / 4 - dimension) {
+      throw fail(fmt::format("Invalid dimension: {} in segment {} is more than any memory holds",
+                             segment.size, s));
+    }
+    dimension += segment.size;
+    if (segment.lr) check_rate(recipe.name, fmt::format("lr of segment {}", s), *segment.lr);
+    if (segment.weight_decay) {
+      check_range(recipe.name, fmt::format("weight_decay of segment {}", s), *segment.weight_decay,
+                  Range::non_negative);
+    }
+  }
+  return std::move(recipe);
+}
+
+}  // namespace
+
+Stepper::Stepper(Recipe&& recipe)
+    : recipe_(checked(std::move(recipe))),
+      layout_(recipe_.segments),
+      executor_(default_executor()) {
+  if (auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator)) {
+    const std::size_t d = layout_.dimension();
+    const bool full = spec->structure == TrainableSpec::Structure::full;
+    spec->starts_from_matrix = full && !spec->initial_a.empty();
+    if (full) planned_form(recipe_, d, sizeof(float));  // refuses what cannot be
+    check_values(recipe_.name, full ? "initial_A" : "initial_a", spec->initial_a, full ? d * d : d);
+    check_values(recipe_.name, "initial_b", spec->initial_b, d);
+    check_values(recipe_.name, "initial_c", spec->initial_c, d);
+  }
+}
+
+template <class T>
+void Stepper::check(std::span<const Segment<T>> segments) const {
+  const auto fail = [&](const std::string& what) {
+    return std::invalid_argument(recipe_.name + ": " + what);
+  };
+  if (segments.size() != layout_.segments()) {
+    throw fail(fmt::format("Invalid number of segments: {}, expected {}", segments.size(),
+                           layout_.segments()));
+  }
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const auto size = [&](const char* what, std::size_t found) {
+      if (found == layout_.size(s)) return;
+      throw fail(
+          segments.size() == 1
+              ? fmt::format("Invalid size of {}: {}, expected {}", what, found, layout_.size(s))
+              : fmt::format("Invalid size of {} in segment {}: {}, expected {}", what, s, found,
+                            layout_.size(s)));
+    };
+    size("weights", segments[s].weights.size());
+    size("gradient", segments[s].gradient.size());
+  }
+  using Other = std::conditional_t<std::is_same_v<T, float>, DoubleEngine, FloatEngine>;
+  if (std::holds_alternative<Other>(engine_)) {
+    using OtherType = std::conditional_t<std::is_same_v<T, float>, double, float>;
+    throw fail(fmt::format("Invalid type of weights: {}, but the state is {} since the first step",
+                           type_name<T>(), type_name<OtherType>()));
+  }
+}
+
+template <class T>
+void Stepper::step(std::span<const Segment<T>> segments) {
+  check(segments);
+  using Own = std::unique_ptr<Engine<T>>;
+  bool stepped = false;
+  if (Own* engine = std::get_if<Own>(&engine_)) {
+    stepped = (*engine)->step(segments, clock_, *executor_);
+  } else {
+    // Kept only if the step is made: a step that fails leaves nothing behind.
+    Own fresh = std::make_unique<Engine<T>>(recipe_, layout_);
+    stepped = fresh->step(segments, clock_, *executor_);
+    if (stepped) adopt(std::move(fresh));
+  }
+  if (stepped) {
+    ++clock_.step;
+  } else {
+    ++skipped_;
+  }
+}
+template void Stepper::step(std::span<const Segment<float>>);
+template void Stepper::step(std::span<const Segment<double>>);
+
+void Stepper::adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine) {
+  engine_ = std::move(engine);
+  if (auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator)) {
+    started_with_values_ = started_with_values_ || !spec->initial_a.empty() ||
+                           !spec->initial_b.empty() || !spec->initial_c.empty();
+    spec->initial_a = {};
+    spec->initial_b = {};
+    spec->initial_c = {};
+  }
+}
+
+void Stepper::save(std::ostream& stream) const {
+  StateWriter writer(stream);
+  writer.text("rule", recipe_.name);
+  writer.count("dimension", layout_.dimension());
+  writer.count("step", clock_.step);
+  writer.count("epoch", clock_.epoch);
+  writer.count("skipped", skipped_);
+  std::visit(
+      [&](const auto& engine) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) {
+          writer.text("type", "none");
+        } else {
+          constexpr bool kFloat = std::is_same_v<std::decay_t<decltype(engine)>, FloatEngine>;
+          writer.text("type", kFloat ? "float" : "double");
+          engine->save(writer);
+        }
+      },
+      engine_);
+  writer.finish();
+}
+
+void Stepper::load(std::istream& stream) {
+  StateReader reader(stream);
+  const std::string rule = reader.text("rule");
+  if (rule != recipe_.name) {
+    throw StateError(
+        fmt::format("Invalid state: it is of rule '{}', expected '{}'", rule, recipe_.name));
+  }
+  const std::uint64_t dimension = reader.count("dimension");
+  if (dimension != layout_.dimension()) {
+    throw StateError(fmt::format("Invalid state: it has dimension {}, expected {}", dimension,
+                                 layout_.dimension()));
+  }
+  Clock clock;
+  clock.step = reader.count("step");
+  clock.epoch = reader.count("epoch");
+  const std::uint64_t skipped = reader.count("skipped");
+  const std::string type = reader.text("type");
+  // Everything goes into a new engine, which replaces the old one only after the checksum has been seen to be right.
+  std::variant<std::monostate, FloatEngine, DoubleEngine> loaded;
+  try {
+    if (type == "float") {
+      auto engine = std::make_unique<Engine<float>>(recipe_, layout_);
+      engine->load(reader);
+      loaded = std::move(engine);
+    } else if (type == "double") {
+      auto engine = std::make_unique<Engine<double>>(recipe_, layout_);
+      engine->load(reader);
+      loaded = std::move(engine);
+    } else if (type != "none") {
+      throw StateError(
+          fmt::format("Invalid state: its type is '{}', expected float, double or none", type));
+    }
+  } catch (const std::invalid_argument& error) {  // a double state beyond the memory limit
+    throw StateError(std::string("Invalid state: ") + error.what());
+  }
+  reader.finish();
+  const bool is_new = std::holds_alternative<std::monostate>(loaded);
+  if (is_new && started_with_values_) {
+    throw StateError(
+        "Invalid state: it was saved before the first step, and this optimizer has used up its "
+        "starting values; load it into a new one");
+  }
+  clock_ = clock;
+  skipped_ = skipped;
+  if (is_new) {
+    engine_ = std::monostate{};
+  } else {
+    adopt(std::move(loaded));
+  }
+}
+
+void Stepper::set_lr(const Schedule& lr) {
+  check_rate(recipe_.name, "lr", lr);
+  recipe_.lr = lr;
+}
+
+void Stepper::set_executor(std::shared_ptr<Executor> executor) {
+  if (executor == nullptr) throw std::invalid_argument(recipe_.name + ": no executor given");
+  executor_ = std::move(executor);
+}
+
+void Stepper::weights_changed() {
+  std::visit(
+      [](auto& engine) {
+        if constexpr (!std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) {
+          engine->estimator().weights_changed();
+        }
+      },
+      engine_);
+}
+
+const Diagnostics& Stepper::last() const {
+  static const Diagnostics kNone;
+  if (const auto* engine = std::get_if<FloatEngine>(&engine_)) return (*engine)->estimator().last();
+  if (const auto* engine = std::get_if<DoubleEngine>(&engine_))
+    return (*engine)->estimator().last();
+  return kNone;
+}
+
+std::size_t Stepper::state_bytes() const {
+  if (const auto* engine = std::get_if<FloatEngine>(&engine_)) return (*engine)->state_bytes();
+  if (const auto* engine = std::get_if<DoubleEngine>(&engine_)) return (*engine)->state_bytes();
+  return planned_state_bytes(recipe_, layout_.dimension());
+}
+
+std::size_t Stepper::workspace_bytes() const {
+  if (const auto* engine = std::get_if<FloatEngine>(&engine_)) return (*engine)->workspace_bytes();
+  if (const auto* engine = std::get_if<DoubleEngine>(&engine_)) return (*engine)->workspace_bytes();
+  return 0;
+}
+
+}  // namespace tandem::detail

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// What stands behind an Optimizer: the recipe, the clock, and an engine in the type of the weights once that is known.
+#pragma once
+
+#include <tandem/optimizer.h>
+
+#include <cstdint>
+#include <iosfwd>
+#include <memory>
+#include <span>
+#include <variant>
+
+#include "optimizers/engine.h"
+#include "optimizers/layout.h"
+#include "optimizers/recipe.h"
+
+namespace tandem::detail {
+
+class Stepper {
+ public:
+  /// Checks the segments and what only the whole recipe can tell; throws std::invalid_argument.
+  explicit Stepper(Recipe&& recipe);
+
+  template <class T>
+  void step(std::span<const Segment<T>> segments);
+  void save(std::ostream& stream) const;
+  void load(std::istream& stream);
+
+  const Recipe& recipe() const { return recipe_; }
+  const Layout& layout() const { return layout_; }
+  Clock& clock() { return clock_; }
+  const Clock& clock() const { return clock_; }
+  std::uint64_t skipped() const { return skipped_; }
+  void set_lr(const Schedule& lr);
+  void set_executor(std::shared_ptr<Executor> executor);
+  void weights_changed();
+  const Diagnostics& last() const;
+  std::size_t state_bytes() const;
+  std::size_t workspace_bytes() const;
+
+  using FloatEngine = std::unique_ptr<Engine<float>>;
+  using DoubleEngine = std::unique_ptr<Engine<double>>;
+  /// Empty until the first step or a load.
+  const std::variant<std::monostate, FloatEngine, DoubleEngine>& engine() const { return engine_; }
+
+ private:
+  template <class T>
+  void check(std::span<const Segment<T>> segments) const;
+  /// Lets go of starting values once an engine has them.
+  void adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine);
+
+  Recipe recipe_;
+  Layout layout_;
+  Clock clock_;
+  std::uint64_t skipped_ = 0;
+  bool started_with_values_ = false;
+  std::shared_ptr<Executor> executor_;
+  std::variant<std::monostate, FloatEngine, DoubleEngine> engine_;
+};
+
+}  // namespace tandem::detail

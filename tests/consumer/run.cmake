@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+# Builds and runs README's first C++ example as somebody else's project would.
+#   way=installed     against an install of build_dir, moved after the install: it must not matter
+#   way=subdirectory  through add_subdirectory, as a static library; then against an install of that
+# The other variables are those that tests/CMakeLists.txt gives.
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT RESULT_VARIABLE result)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGV " " command)
+    message(FATAL_ERROR "Failed (${result}): ${command}")
+  endif()
+endfunction()
+
+# Writes the first ```cpp block of README.md to a file.
+function(extract_example file)
+  file(READ "${source_dir}/README.md" text)
+  set(fence "\n```cpp\n")
+  string(FIND "${text}" "${fence}" begin)
+  if(begin EQUAL -1)
+    message(FATAL_ERROR "README.md has no ```cpp block to compile")
+  endif()
+  string(LENGTH "${fence}" fence_length)
+  math(EXPR begin "${begin} + ${fence_length}")
+  string(SUBSTRING "${text}" ${begin} -1 text)
+  string(FIND "${text}" "\n```" end)
+  string(SUBSTRING "${text}" 0 ${end} text)
+  file(WRITE "${file}" "${text}\n")
+endfunction()
+
+# build(PROJECT [CMAKE_ARGUMENT...]): the consumer in work_dir/PROJECT, and a run of it.
+function(build project)
+  set(dir "${work_dir}/${project}")
+  file(COPY "${source_dir}/tests/consumer/CMakeLists.txt" DESTINATION "${dir}")
+  extract_example("${dir}/main.cc.new")
+  file(COPY_FILE "${dir}/main.cc.new" "${dir}/main.cc" ONLY_IF_DIFFERENT)
+  run("${CMAKE_COMMAND}" -S "${dir}" -B "${dir}/build" -G "${generator}"
+      "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}"
+      "-DCMAKE_BUILD_TYPE=${build_type}" ${ARGN})
+  run("${CMAKE_COMMAND}" --build "${dir}/build" --parallel 2)
+  run("${dir}/build/consumer")
+endfunction()
+
+# check_install(BUILD_DIR): installs to one place, moves that to another and uses it there.
+function(check_install from)
+  file(REMOVE_RECURSE "${work_dir}/first" "${work_dir}/prefix" "${work_dir}/found")
+  run("${CMAKE_COMMAND}" --install "${from}" --prefix "${work_dir}/first")
+  file(RENAME "${work_dir}/first" "${work_dir}/prefix")
+  build(found "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DTANDEM_VERSION=${version}")
+  if(EXISTS "${work_dir}/prefix/bin/tandem")
+    run("${work_dir}/prefix/bin/tandem" --version)
+  endif()
+endfunction()
+
+if(way STREQUAL "installed")
+  check_install("${build_dir}")
+else()
+  build(inside "-DTANDEM_SOURCE_DIR=${source_dir}" -DTANDEM_INSTALL=ON "-DTANDEM_WERROR=${werror}")
+  check_install("${work_dir}/inside/build")
+endif()
