@@ -16,10 +16,10 @@
 namespace tandem::testing {
 namespace {
 
-/// `what` of a record's set after `steps` steps on `problem`.
+/// An optimizer, a model and the problem that they are at.
 template <class T>
-struct Run {
-  Run(const Record& record, const OptionSet& set, const problems::Problem& bowl)
+struct Training {
+  Training(const Record& record, const OptionSet& set, const problems::Problem& bowl)
       : optimizer(make(record, set, bowl.dimension())),
         model(one_part(bowl.dimension()), bowl.start()),
         problem(bowl) {}
@@ -43,7 +43,7 @@ class State : public Battery {
     SCOPED_TRACE(set.label + (sizeof(T) == 4 ? " float, " : " double, ") + std::to_string(first) +
                  " to " + std::to_string(last) + " steps, over " + std::to_string(wrong));
     const problems::Quadratic problem = bowl_for(it(), 37);
-    Run<T> without(it(), set, problem), with(it(), set, problem), after(it(), set, problem);
+    Training<T> without(it(), set, problem), with(it(), set, problem), after(it(), set, problem);
     without.advance_to(last);
 
     with.advance_to(first);
@@ -73,7 +73,7 @@ class State : public Battery {
   /// Asserts that none of `states` can be loaded and that the attempts leave no trace.
   void expect_refused(const OptionSet& set, const std::vector<std::string>& states) const {
     const problems::Quadratic problem = bowl_for(it(), 5);
-    Run<float> tried(it(), set, problem), twin(it(), set, problem);
+    Training<float> tried(it(), set, problem), twin(it(), set, problem);
     tried.advance_to(6);
     twin.advance_to(6);
     const std::string before = saved(*tried.optimizer);
@@ -91,7 +91,7 @@ class State : public Battery {
     EXPECT_TRUE(same_bits(tried.model.weights(), twin.model.weights()));
 
     // Nor in an optimizer that has not stepped.
-    Run<float> fresh(it(), set, problem);
+    Training<float> fresh(it(), set, problem);
     for (std::size_t k = 0; k < states.size(); k += 1 + states.size() / 20)
       EXPECT_THROW(load(*fresh.optimizer, states[k]), StateError) << k;
     fresh.advance_to(30);
@@ -100,7 +100,7 @@ class State : public Battery {
 
   std::string state_of(const OptionSet& set, std::size_t dimension, int steps) const {
     const problems::Quadratic problem = bowl_for(it(), dimension);
-    Run<float> run(it(), set, problem);
+    Training<float> run(it(), set, problem);
     run.advance_to(steps);
     return saved(*run.optimizer);
   }
@@ -122,7 +122,7 @@ TEST_P(State, resumes_to_the_bit_at_random_points) {
 
 TEST_P(State, loaded_state_decides_the_type) {
   const problems::Quadratic problem = bowl_for(it(), 5);
-  Run<double> run(it(), it().sets[0], problem);
+  Training<double> run(it(), it().sets[0], problem);
   run.advance_to(3);
   const auto optimizer = make(it(), it().sets[0], 5);
   load(*optimizer, saved(*run.optimizer));
@@ -179,7 +179,7 @@ TEST_P(State, of_another_rule_or_dimension_is_refused) {
   for (const Record& other : records()) {
     if (other.name == it().name) continue;
     const problems::Quadratic problem = bowl_for(other, 5);
-    Run<float> run(other, other.sets[0], problem);
+    Training<float> run(other, other.sets[0], problem);
     run.advance_to(9);
     states.push_back(saved(*run.optimizer));
   }

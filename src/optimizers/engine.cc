@@ -73,14 +73,21 @@ template <class T>
 bool Engine<T>::finite(const Step<T>& step) const {
   // The first place by index, whichever thread finds one.
   std::atomic<std::size_t> first_bad{layout_.dimension()};
-  for_blocks(step, [&](const Layout::Block& block) {
+  const auto look = [&](const Layout::Block& block) {
     const T* gradient = step.segments[block.segment].gradient.data() + block.begin;
     const std::size_t at = kernels_.first_nonfinite(gradient, block.count);
     if (at == block.count) return;
     std::size_t seen = first_bad.load();
     while (block.flat + at < seen && !first_bad.compare_exchange_weak(seen, block.flat + at)) {
     }
-  });
+  };
+  // Backwards, so that the pass, which starts at the front, finds the front in the cache.
+  parallel_ranges(step.executor, layout_.blocks(), kBlocksPerThread,
+                  [&](std::size_t first, std::size_t last) {
+                    for (std::size_t block = last; block > first; --block) {
+                      layout_.for_blocks(block - 1, block, look);
+                    }
+                  });
   const std::size_t flat = first_bad.load();
   if (flat == layout_.dimension()) return true;
   if (recipe_.on_nonfinite == OnNonFinite::skip) return false;

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "bench/step.h"
+
+#include <fmt/format.h>
+#include <tandem/tandem.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <span>
+#include <sstream>
+
+#include "base/buffer.h"
+#include "bench/limits.h"
+#include "bench/measure.h"
+#include "bench/peers.h"
+
+namespace tandem::bench {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+struct Bench {
+  const StepOptions& options;
+  std::shared_ptr<Executor> executor;
+  const std::function<void(const Row&)>& report;
+  const std::function<void(const std::string&)>& note;
+};
+
+// ---- elementwise rules against `x += c*y`
+
+struct Elementwise {
+  const char* name;
+  int state_arrays;
+  double bytes_checked;  // a parameter, with the check that the gradient is finite
+  double bytes;          // without
+  bool target;           // 0.80 of the limit is asked for
+};
+
+constexpr Elementwise kElementwise[] = {
+    {"sgd", 0, 16, 12, true},       {"momentum", 1, 24, 20, true}, {"adam", 2, 32, 28, true},
+    {"diag-to", 2, 32, 28, true},   {"adam-to", 3, 40, 36, true},  {"ro-to", 3, 44, 44, true},
+    {"nesterov", 1, 24, 20, false}, {"adagrad", 1, 24, 20, false}, {"rmsprop", 1, 24, 20, false},
+    {"adamw", 2, 32, 28, false},    {"lion", 1, 24, 20, false},
+};
+
+void elementwise(const Bench& bench) {
+  const std::size_t d = bench.options.parameters;
+  Buffer<float> weights(d);
+  Buffer<float> gradient(d);
+  for (const Elementwise& rule : kElementwise) {
+    for (const bool checked : {true, false}) {
+      // ro-to finds out about the gradient while it reads it anyway
+      if (!checked && rule.bytes == rule.bytes_checked) continue;
+      fill_random(*bench.executor, weights.data(), d, 1, 0.1F);
+      fill_random(*bench.executor, gradient.data(), d, 2, 0.1F);
+      auto optimizer = make_optimizer(
+          rule.name, d, {{"lr", "1e-6"}, {"on_nonfinite", checked ? "raise" : "ignore"}});
+      optimizer->set_executor(bench.executor);
+      InPlaceLimit limit(*bench.executor,
+                         (2 + static_cast<std::size_t>(rule.state_arrays)) * d * sizeof(float));
+      const auto step = [&] { optimizer->step(weights.span(), gradient.span()); };
+      step();
+      limit.sweep(*bench.executor);
+      double best = std::numeric_limits<double>::infinity();
+      double best_limit = best;
+      for (int round = 0; round < bench.options.rounds; ++round) {
+        best_limit = std::min(best_limit, limit.sweep(*bench.executor));
+        best = std::min(best, seconds_of(step));
+      }
+      const double bytes = (checked ? rule.bytes_checked : rule.bytes) * static_cast<double>(d);
+      Row row{"elementwise",
+              fmt::format("{}{}", rule.name, checked ? "" : ", unchecked"),
+              "GB/s",
+              bytes / best / kGiga,
+              limit.bytes() / best_limit / kGiga,
+              "x += c*y, same total size"};
+      row.ratio = row.value / row.reference;
+      if (checked && rule.target) {
+        row.target = ">= 0.80";
+        row.met = row.ratio >= 0.80;
+      }
+      bench.report(row);
+    }
+  }
+}
+
+// ---- Full-TO, dense
+
+void full_dense(const Bench& bench) {
+  const std::size_t d = bench.options.dense;
+  constexpr int kPeriod = 64;
+  Buffer<float> weights(d);
+  Buffer<float> gradient(d + 64);
+  fill_random(*bench.executor, weights.data(), d, 1, 0.1F);
+  fill_random(*bench.executor, gradient.data(), d + 64, 2, 0.1F);
+  const auto gradient_at = [&](int t) {
+    return std::span<const float>(gradient.data() + t % 64, d);
+  };
+
+  double step_seconds = 0;
+  double read_seconds = std::numeric_limits<double>::infinity();
+  {
+    Buffer<float> matrix(d * d);
+    fill_random(*bench.executor, matrix.data(), d * d, 3, 1.0F);
+    FullTO optimizer(d, {.lr = 1e-6, .alpha = 1e-6, .beta = 0.1, .form = Form::dense});
+    optimizer.set_executor(bench.executor);
+    int t = 0;
+    const auto period = [&] {
+      for (int i = 0; i < kPeriod; ++i) optimizer.step(weights.span(), gradient_at(t++));
+    };
+    period();  // until the first updates have reached it, the matrix is not read
+    period();
+    step_seconds = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < std::max(2, bench.options.rounds / 2); ++round) {
+      for (int i = 0; i < 4; ++i) {
+        read_seconds = std::min(read_seconds, read_pass(*bench.executor, matrix));
+      }
+      step_seconds = std::min(step_seconds, seconds_of(period) / kPeriod);
+    }
+  }
+  Row row{"full-dense",
+          fmt::format("full-to step, d = {}", d),
+          "ms",
+          step_seconds * 1e3,
+          read_seconds * 1e3,
+          "one read of A"};
+  row.ratio = row.value / row.reference;
+  row.target = "<= 1.25";
+  row.met = row.ratio <= 1.25;
+  bench.report(row);
+
+  const auto blas = Blas::load(bench.executor->threads());
+  if (!blas) {
+    bench.note(
+        "full-to against gemv + ger + gemv: skipped, no libopenblas.so.0 (Debian: "
+        "libopenblas0-openmp)");
+    return;
+  }
+  bench.note("BLAS: " + blas->description());
+  Buffer<float> matrix(d * d);
+  Buffer<float> b(d);
+  Buffer<float> p(d);
+  Buffer<float> r(d);
+  int t = 0;
+  const double textbook = best_seconds(bench.options.rounds, [&] {
+    blas->textbook_full_step(matrix.data(), b.data(), weights.data(), gradient_at(t++).data(),
+                             p.data(), r.data(), d, 1e-6F, 1e-6F, 0.1F);
+  });
+  Row peer{"full-dense",
+           fmt::format("gemv + ger + gemv, d = {}", d),
+           "ms",
+           textbook * 1e3,
+           step_seconds * 1e3,
+           "full-to step"};
+  peer.ratio = peer.value / peer.reference;
+  peer.target = ">= 2.3";
+  peer.met = peer.ratio >= 2.3;
+  bench.report(peer);
+}
+
+// ---- Full-TO, span
+
+/// Peak resident bytes of this process since the last reset; 0 where /proc does not tell.
+double peak_bytes() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    std::istringstream words(line);
+    std::string key;
+    double kib = 0;
+    if (words >> key >> kib && key == "VmHWM:") return kib * 1024;
+  }
+  return 0;
+}
+
+void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+void full_span(const Bench& bench) {
+  const std::size_t d = bench.options.span;
+  const std::size_t steps = bench.options.span_steps;
+  constexpr std::size_t kFrom = 64;
+  if (steps <= kFrom) return;
+
+  double read_rate = 0;
+  {
+    Buffer<float> data(std::size_t{1} << 28);  // 1 GiB
+    fill_random(*bench.executor, data.data(), data.size(), 3, 1.0F);
+    for (int round = 0; round < bench.options.rounds; ++round) {
+      read_rate =
+          std::max(read_rate, static_cast<double>(data.bytes()) / read_pass(*bench.executor, data));
+    }
+  }
+
+  std::vector<double> best(steps, std::numeric_limits<double>::infinity());
+  reset_peak();
+  for (int run = 0; run < 3; ++run) {
+    Buffer<float> weights(d);
+    Buffer<float> gradient(d + steps);
+    fill_random(*bench.executor, weights.data(), d, 1, 0.1F);
+    fill_random(*bench.executor, gradient.data(), d + steps, 2, 0.1F);
+    FullTO optimizer(
+        d, {.lr = 1e-3, .alpha = 1e-6, .beta = 0.1, .form = Form::span, .max_steps = steps});
+    optimizer.set_executor(bench.executor);
+    for (std::size_t t = 0; t < steps; ++t) {
+      const std::span<const float> g(gradient.data() + t, d);
+      best[t] = std::min(best[t], seconds_of([&] { optimizer.step(weights.span(), g); }));
+    }
+  }
+  const double peak = peak_bytes();
+  std::vector<double> ratios;
+  for (std::size_t t = kFrom; t < steps; ++t) {
+    ratios.push_back(best[t] * read_rate / (static_cast<double>(t * d) * sizeof(float)));
+  }
+  std::sort(ratios.begin(), ratios.end());
+  const std::string label = fmt::format("full-to as span, d = {}, steps {} to {}", d, kFrom, steps);
+  for (const auto& [which, ratio] :
+       {std::pair("median", ratios[ratios.size() / 2]), std::pair("largest", ratios.back())}) {
+    Row row{"full-span", fmt::format("{}: {}", label, which), "x", ratio,
+            1,           "one read of the history so far"};
+    row.ratio = ratio;
+    row.target = "<= 1.30";
+    row.met = ratio <= 1.30;
+    bench.report(row);
+  }
+  Row memory{
+      "full-span",  fmt::format("peak memory of {} steps", steps),          "GB",
+      peak / kGiga, static_cast<double>(steps * d) * sizeof(float) / kGiga, "the history alone"};
+  memory.ratio = memory.value / memory.reference;
+  if (d == 1'000'000 && steps == 500) {
+    memory.target = "<= 2.2 GB";
+    memory.met = memory.value <= 2.2;
+  }
+  bench.report(memory);
+}
+
+// ---- small problems
+
+/// Counts how often somebody asks for threads.
+class CountingExecutor : public Executor {
+ public:
+  int threads() const override { return 8; }
+  void run(std::size_t count, const std::function<void(std::size_t)>& task) override {
+    ++runs;
+    for (std::size_t i = 0; i < count; ++i) task(i);
+  }
+  int runs = 0;
+};
+
+void small(const Bench& bench) {
+  const std::size_t d = bench.options.small;
+  constexpr int kSteps = 2000;
+  Buffer<float> w(d);
+  Buffer<float> g(d);
+  Buffer<float> first(d);
+  Buffer<float> second(d);
+  auto counting = std::make_shared<CountingExecutor>();
+  for (const std::string name : {"diag-to", "adam"}) {
+    const auto start = [&] {
+      fill_random(*bench.executor, w.data(), d, 1, 0.1F);
+      fill_random(*bench.executor, g.data(), d, 2, 0.1F);
+    };
+    start();
+    auto optimizer = make_optimizer(name, d, {{"lr", "1e-6"}});
+    optimizer->set_executor(counting);
+    const double ours = best_seconds(bench.options.rounds, [&] {
+      for (int t = 0; t < kSteps; ++t) optimizer->step(w.span(), g.span());
+    });
+    start();
+    int t = 0;
+    const double plain = best_seconds(bench.options.rounds, [&] {
+      for (int i = 0; i < kSteps; ++i) {
+        ++t;
+        if (name == "adam") {
+          plain_adam(w.data(), g.data(), first.data(), second.data(), d, 1e-6F, 0.9F, 0.999F, 1e-8F,
+                     t);
+        } else {
+          plain_diag_to(w.data(), g.data(), first.data(), second.data(), d, 1e-6F, 0.01F, 0.1F);
+        }
+      }
+    });
+    Row row{"small",
+            fmt::format("{} step, d = {}", name, d),
+            "ns",
+            ours / kSteps * 1e9,
+            plain / kSteps * 1e9,
+            "the plain loop, -O3"};
+    row.ratio = row.value / row.reference;
+    row.target = "<= 3";
+    row.met = row.ratio <= 3;
+    bench.report(row);
+  }
+  bench.note(fmt::format("small problems asked for threads {} times", counting->runs));
+}
+
+}  // namespace
+
+void run_step_bench(const StepOptions& options, const std::function<void(const Row&)>& report,
+                    const std::function<void(const std::string&)>& note) {
+  const Bench bench{options, openmp_executor(options.threads), report, note};
+  note(
+      fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
+  elementwise(bench);
+  full_dense(bench);
+  full_span(bench);
+  small(bench);
+}
+
+}  // namespace tandem::bench

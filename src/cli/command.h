@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+// What the subcommands share: the options that are the same everywhere, and the exit codes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <iosfwd>
+#include <string>
+
+namespace tandem::cli {
+
+enum ExitCode { kDone = 0, kFailed = 1, kUsage = 2, kData = 3, kInterrupted = 130 };
+
+/// Options that every subcommand understands.
+struct Common {
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+  int threads = 0;  // 0: all
+  unsigned long long seed = 1;
+};
+
+/// What a subcommand leaves behind when it was chosen: the work itself, which returns an exit code.
+using Job = std::function<int()>;
+
+// Each adds its subcommand to the program; `job` is set when the command line chooses it.
+void add_demo(CLI::App& app, const Common& common, Job& job);
+void add_optimizers(CLI::App& app, const Common& common, Job& job);
+void add_bench(CLI::App& app, const Common& common, Job& job);
+
+/// The whole program: reads the command line, runs the job, turns errors into messages and exit codes.
+int run(int argc, const char* const* argv);
+
+}  // namespace tandem::cli

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// `tandem optimizers`: names, rules, options, state bytes.
+#include <fmt/format.h>
+#include <tandem/tandem.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "cli/command.h"
+#include "report/table.h"
+
+namespace tandem::cli {
+namespace {
+
+/// Order of keys kept: what a reader looks for comes first.
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string name;
+  bool markdown = false;
+};
+
+Json to_json(const OptimizerInfo& info) {
+  Json options = Json::array();
+  for (const OptionInfo& option : info.options) {
+    options.push_back(
+        {{"name", option.name}, {"type", option.type}, {"default", option.default_value}});
+  }
+  return {{"name", info.name},
+          {"class", info.class_name},
+          {"trainable", info.trainable},
+          {"rule", info.rule},
+          {"state_bytes", info.state},
+          {"reference", info.reference},
+          {"options", std::move(options)}};
+}
+
+void print_one(const OptimizerInfo& info) {
+  fmt::print("{} (tandem::{})\n\n  {}\n\nState: {} bytes for float weights\nReference: {}\n\n",
+             info.name, info.class_name, info.rule, info.state, info.reference);
+  report::Table table({{"option"}, {"default"}, {"type"}});
+  for (const OptionInfo& option : info.options) {
+    table.add({option.name, option.default_value, option.type});
+  }
+  fmt::print("{}", table.terminal());
+}
+
+int run_optimizers(const Options& options, const Common& common) {
+  const auto& all = optimizer_infos();
+  if (!options.name.empty()) {
+    make_optimizer(options.name, 1);  // for its message about an unknown name
+    const auto found = std::find_if(all.begin(), all.end(), [&](const OptimizerInfo& info) {
+      return info.name == options.name;
+    });
+    if (common.json) {
+      fmt::print("{}\n", to_json(*found).dump());
+    } else {
+      print_one(*found);
+    }
+    return kDone;
+  }
+  if (common.json) {
+    for (const OptimizerInfo& info : all) fmt::print("{}\n", to_json(info).dump());
+    return kDone;
+  }
+  report::Table table({{"name"}, {"update rule"}, {"state bytes"}, {"reference"}});
+  for (const OptimizerInfo& info : all) {
+    table.add({options.markdown ? "`" + info.name + "`" : info.name,
+               options.markdown ? "`" + info.rule + "`" : info.rule, info.state, info.reference});
+  }
+  fmt::print("{}", options.markdown ? table.markdown() : table.terminal());
+  if (!options.markdown && !common.quiet) {
+    fmt::print("\nOptions of one: tandem optimizers NAME\n");
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_optimizers(CLI::App& app, const Common& common, Job& job) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "optimizers",
+      "Example: tandem optimizers diag-to\n\nNames, update rules, options and state bytes.");
+  command->add_option("NAME", options->name, "Show this one with its options");
+  command->add_flag("--markdown", options->markdown, "The table as Markdown");
+  command->callback([options, &common, &job] {
+    job = [options, &common] { return run_optimizers(*options, common); };
+  });
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// The program's command line.
+#include <fmt/format.h>
+#include <tandem/tandem.h>
+
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "base/suggest.h"
+#include "cli/command.h"
+
+namespace tandem::cli {
+namespace {
+
+std::string version_text() {
+  return fmt::format("tandem {}\ncompiler: g++ {}\nkernels: {}\nthreads: {}\n", version(),
+                     __VERSION__, cpu_target(), default_executor()->threads());
+}
+
+std::vector<std::string> names_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+/// CLI11 lets an unknown word pass as an extra argument; say what was meant instead.
+void refuse_extras(const CLI::App& app) {
+  const CLI::App* chosen = &app;
+  while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return;
+  const std::string& word = extras.front();
+  std::string message = fmt::format("Unknown argument '{}'", word);
+  if (word.rfind('-', 0) == 0) {
+    std::vector<std::string> options;
+    for (const CLI::App* level = chosen; level != nullptr; level = level->get_parent()) {
+      for (const CLI::Option* option : level->get_options()) {
+        for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+      }
+    }
+    message += suggestion(word, options);
+  } else if (!names_of(*chosen).empty()) {
+    message = fmt::format("Unknown command '{}'{}", word, suggestion(word, names_of(*chosen)));
+  }
+  throw std::invalid_argument(message);
+}
+
+}  // namespace
+
+int run(int argc, const char* const* argv) {
+  CLI::App app(
+      "Example: tandem demo\n\n"
+      "Tandem trains the optimizer in tandem with the model: a laboratory for trainable "
+      "optimizers.",
+      "tandem");
+  Common common;
+  Job job;
+  app.fallthrough();
+  app.allow_extras();
+  app.add_flag("--json", common.json, "JSON lines on standard output");
+  app.add_option("--threads", common.threads, "Threads to use; 0 is all")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
+  app.add_flag("-q,--quiet", common.quiet, "Only results and errors");
+  app.add_flag("-v,--verbose", common.verbose, "Say more about what happens");
+  bool show_version = false;
+  app.add_flag("--version", show_version, "The version and facts about the build");
+  add_demo(app, common, job);
+  add_optimizers(app, common, job);
+  add_bench(app, common, job);
+
+  try {
+    app.parse(argc, argv);
+    refuse_extras(app);
+    if (show_version) {
+      fmt::print("{}", version_text());
+      return kDone;
+    }
+    if (!job) {
+      const CLI::App* chosen = &app;
+      while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
+      fmt::print(stderr, "{}", chosen->help());
+      return kUsage;
+    }
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+      return app.exit(error);  // --help
+    }
+    fmt::print(stderr, "tandem: {}\n", error.what());
+    return kUsage;
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr, "tandem: {}\n", error.what());
+    return kUsage;
+  }
+
+  try {
+    if (common.threads > 0) set_default_executor(openmp_executor(common.threads));
+    return job();
+  } catch (const std::invalid_argument& error) {
+    fmt::print(stderr, "tandem: {}\n", error.what());
+    return kUsage;
+  } catch (const std::bad_alloc&) {
+    fmt::print(stderr, "tandem: out of memory\n");
+    return kFailed;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "tandem: {}\n", error.what());
+    return kFailed;
+  }
+}
+
+}  // namespace tandem::cli
