@@ -199,7 +199,7 @@ TEST(OptionStructs, starting_values_of_a_wrong_size_are_named) {
 TEST(Names, unknown_ones_come_with_a_suggestion) {
   const auto suggests = [](const char* wrong, const char* right) {
     EXPECT_TRUE(throws_saying<Invalid>([&] { make_optimizer(wrong, 3); },
-                                       {wrong, "'" + std::string(right) + "'"}));
+                                       {wrong, std::string("'").append(right).append("'")}));
   };
   suggests("diagto", "diag-to");
   suggests("diag_to", "diag-to");

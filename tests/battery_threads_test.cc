@@ -76,7 +76,7 @@ TEST_P(Threads, are_used_where_they_pay) {
   const auto optimizer = make(it(), it().sets[0], d);
   optimizer->set_executor(executor);
   Model<float> model(one_part(d), problem.start());
-  advance(*optimizer, model, problem, 1, 2);
+  advance(*optimizer, model, problem, 1, steps);
   EXPECT_GT(executor->most_tasks, 1u);
 }
 

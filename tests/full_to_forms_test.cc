@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/executors.h"
@@ -76,26 +78,29 @@ int expect_switch(std::size_t d, std::size_t limit, Projection projection, doubl
   Model<T> model(one_part(d), problem.start()), expected(one_part(d), problem.start());
   EXPECT_EQ(automatic.form(), Form::span) << automatic.form_reason();
   int switched = 0;
-  for (int step = 1; step <= 1000; ++step) {
+  double most_off = 0;
+  std::size_t most_bytes = 0;
+  for (int step = 1; step <= 800; ++step) {
     advance(automatic, model, problem, step, step);
     advance(dense, expected, problem, step, step);
-    EXPECT_LE(automatic.state_bytes() + automatic.workspace_bytes(), limit) << "step " << step;
     if (automatic.form() == Form::dense && switched == 0) switched = step;
-    const double off = difference(model.weights_as_double(), expected.weights_as_double());
-    EXPECT_LE(off, tolerance) << "step " << step;
-    if (off > tolerance) break;
+    most_bytes = std::max(most_bytes, automatic.state_bytes() + automatic.workspace_bytes());
+    most_off =
+        std::max(most_off, difference(model.weights_as_double(), expected.weights_as_double()));
   }
+  EXPECT_LE(most_bytes, limit);
+  EXPECT_LE(most_off, tolerance);
   EXPECT_EQ(automatic.form(), Form::dense) << automatic.form_reason();
   EXPECT_FALSE(automatic.form_reason().empty());
   return switched;
 }
 
 TEST(Forms, automatic_goes_dense_in_the_middle) {
-  const std::size_t d = 300, unlimited = std::size_t{1} << 30;
+  const std::size_t d = 600, unlimited = std::size_t{1} << 30;
   for (const Projection& projection : {Projection::none(), Projection::ball(0.9)}) {
     const int by_cost = expect_switch<float>(d, unlimited, projection, 1e-5);
     EXPECT_GT(by_cost, 20);
-    EXPECT_LT(by_cost, 400);
+    EXPECT_LT(by_cost, 600);
     expect_switch<double>(d, unlimited, projection, 1e-9);
   }
 }
@@ -103,11 +108,12 @@ TEST(Forms, automatic_goes_dense_in_the_middle) {
 // The limit has room for the dense form and for a short history beside it at the moment of the
 // switch.
 TEST(Forms, automatic_goes_dense_when_memory_runs_short) {
-  const std::size_t d = 300;
+  const std::size_t d = 600;
   const std::size_t limit = dense_bytes(d) * 3 / 2;
   for (const Projection& projection : {Projection::none(), Projection::ball(0.9)}) {
     const int by_memory = expect_switch<float>(d, limit, projection, 1e-5);
     EXPECT_GT(by_memory, 1);
+    EXPECT_LT(by_memory, 200);
   }
 }
 
@@ -157,6 +163,7 @@ TEST(Forms, step_beyond_the_limit_changes_nothing) {
     FullTO optimizer(d, options);
     Model<float> model(one_part(d), problem.start());
     int step = 1;
+    std::size_t most_bytes = 0;
     for (; step <= 300; ++step) {
       const std::vector<float> before = model.weights();
       const std::string state = saved(optimizer);
@@ -168,8 +175,9 @@ TEST(Forms, step_beyond_the_limit_changes_nothing) {
         EXPECT_TRUE(saved(optimizer) == state);
         break;
       }
-      EXPECT_LE(optimizer.state_bytes() + optimizer.workspace_bytes(), options.memory_limit);
+      most_bytes = std::max(most_bytes, optimizer.state_bytes() + optimizer.workspace_bytes());
     }
+    EXPECT_LE(most_bytes, options.memory_limit);
     EXPECT_GT(step, 20);
     EXPECT_LT(step, 250);  // 250 residuals of 4000 bytes are the limit
   }
@@ -190,8 +198,8 @@ std::vector<Unfit> unfit_for_span() {
   boxed.projection = Projection::box(-1, 1);
   return {{with_A, one, "initial_A"},
           {boxed, one, "box"},
-          {rates(), {{.size = 2}, {.size = 1, .lr = 0.2}}, "lr"},
-          {rates(), {{.size = 2}, {.size = 1, .weight_decay = 0.2}}, "weight_decay"}};
+          {rates(), {{.size = 2}, {.size = 1, .lr = 0.2}}, "segments"},
+          {rates(), {{.size = 2}, {.size = 1, .weight_decay = 0.2}}, "segments"}};
 }
 
 TEST(Forms, span_is_refused_with_the_reason) {
@@ -215,7 +223,7 @@ TEST(Forms, automatic_goes_dense_with_the_reason) {
 // ---- Memory and threads ---------------------------------------------------------------------------
 
 TEST(Forms, bytes_of_a_history) {
-  const std::size_t d = 500;
+  const std::size_t d = 20000;
   const problems::Quadratic problem = bowl(d);
   FullTO span(d, with_form(Form::span));
   Model<float> model(one_part(d), problem.start());
@@ -223,8 +231,8 @@ TEST(Forms, bytes_of_a_history) {
     advance(span, model, problem, step, step);
     const std::size_t t = static_cast<std::size_t>(step);
     EXPECT_GE(span.state_bytes(), 4 * t * d);
-    // The history, t x t matrices in double, and a few vectors.
-    EXPECT_LE(span.state_bytes(), 4 * t * d + 32 * t * t + 64 * t + 40 * d + 4096);
+    // The history in pieces of up to 64 residuals, t x t matrices in double, and a few vectors.
+    EXPECT_LE(span.state_bytes(), 4 * (t + 63) * d + 32 * t * t + 64 * t + 40 * d + 4096);
   }
 }
 
@@ -259,16 +267,21 @@ TEST(Forms, threads_do_not_change_a_bit_of_a_large_span) {
 
 // A state saved before the switch, one after it, both resumed to the bit.
 TEST(Forms, automatic_resumes_on_both_sides_of_the_switch) {
-  const std::size_t d = 60;
+  const std::size_t d = 520;
+  const int steps = 420;
   const problems::Quadratic problem = bowl(d);
-  for (int saved_at = 5; saved_at <= 125; saved_at += 12) {
-    FullTO whole(d, rates()), first(d, rates()), second(d, rates());
-    Model<float> model(one_part(d), problem.start()), resumed(one_part(d), problem.start());
-    advance(whole, model, problem, 1, 150);
+  FullTO whole(d, rates());
+  Model<float> model(one_part(d), problem.start());
+  EXPECT_EQ(whole.form(), Form::span);
+  advance(whole, model, problem, 1, steps);
+  EXPECT_EQ(whole.form(), Form::dense);
+  for (int saved_at = 5; saved_at < steps; saved_at += 45) {
+    FullTO first(d, rates()), second(d, rates());
+    Model<float> resumed(one_part(d), problem.start());
     advance(first, resumed, problem, 1, saved_at);
     load(second, saved(first));
     EXPECT_EQ(second.form(), first.form());
-    advance(second, resumed, problem, saved_at + 1, 150);
+    advance(second, resumed, problem, saved_at + 1, steps);
     EXPECT_TRUE(same_bits(resumed.weights(), model.weights())) << saved_at;
     EXPECT_EQ(second.form(), whole.form());
   }

@@ -21,8 +21,9 @@ struct Lrs {
     return [*this](double, double e) { return Rates{.lr = size * std::pow(0.97, e)}; };
   }
   OptionMap inverse() const {
-    return {{"lr", "warmup(10)*" + std::to_string(100 * size) + "/(t+100)"},
-            {"projection", "box(-0.5, 0.75)"}};
+    return {
+        {"lr", std::string("warmup(10)*").append(std::to_string(100 * size)).append("/(t+100)")},
+        {"projection", "box(-0.5, 0.75)"}};
   }
   RatesAt inverse_at() const {
     return [*this](double t, double) {
@@ -178,7 +179,7 @@ Record adam_like(const std::string& name, double default_decay) {
 }
 
 Record lion() {
-  const Lrs lrs{0.002};
+  const Lrs lrs{0.0005};
   Record record{.name = "lion"};
   record.sets = {
       {"epochs", lrs.epochs(), lrs.epochs_at(),
@@ -188,8 +189,9 @@ Record lion() {
       {"box", lrs.inverse(), lrs.inverse_at(),
        [](std::size_t d) { return reference::lion(d, 0.9, 0.99, box_update); }},
   };
-  // In float a sum near 0 may round to the other sign, which moves that weight by 2 lr.
-  record.float_tolerance = 0.01;
+  // In float a sum near 0 may round to the other sign, which moves that weight by 2 lr: 0.001, a
+  // fiftieth of the largest weight where a small ball holds 10007 of them.
+  record.float_tolerance = 0.03;
   record.errors = {{{{"beta1", "1"}}, {"beta1"}},
                    {{{"beta1", "-0.1"}}, {"beta1"}},
                    {{{"beta2", "1"}}, {"beta2"}}};

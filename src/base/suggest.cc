@@ -5,13 +5,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstddef>
 #include <numeric>
 
 namespace tandem {
 namespace {
 
-/// Levenshtein distance in which swapping two neighbours counts as one edit too.
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+/// Levenshtein distance in which swapping two neighbours counts as one edit too; case does not count.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);
@@ -20,9 +25,9 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   for (std::size_t i = 1; i <= a.size(); ++i) {
     now[0] = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      const std::size_t substituted = last[j - 1] + (same_letter(a[i - 1], b[j - 1]) ? 0 : 1);
       now[j] = std::min({last[j] + 1, now[j - 1] + 1, substituted});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+      if (i > 1 && j > 1 && same_letter(a[i - 1], b[j - 2]) && same_letter(a[i - 2], b[j - 1])) {
         now[j] = std::min(now[j], before_last[j - 2] + 1);
       }
     }

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+// The program as a user meets it: output, messages, exit codes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <tandem/version.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tandem::cli {
+namespace {
+
+struct Result {
+  int exit_code = -1;
+  std::string out;  // standard output, and standard error where asked for
+};
+
+Result program(const std::string& arguments, bool with_errors = false) {
+  const std::string command = std::string(TANDEM_PROGRAM) + " " + arguments +
+                              (with_errors ? " 2>&1 >/dev/null" : " 2>/dev/null");
+  FILE* pipe = popen(command.c_str(), "r");
+  Result result;
+  std::array<char, 4096> buffer{};
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.out += buffer.data();
+  const int status = pclose(pipe);
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> values;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) values.push_back(nlohmann::json::parse(line));
+  return values;
+}
+
+TEST(Program, TellsItsVersionAndBuild) {
+  const Result result = program("--version");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_NE(result.out.find(std::string("tandem ") + version()), std::string::npos);
+  EXPECT_NE(result.out.find(std::string("kernels: ") + cpu_target()), std::string::npos);
+}
+
+TEST(Program, ShowsAnExampleFirstInHelp) {
+  for (const char* command : {"", "demo", "optimizers", "bench", "bench step"}) {
+    const Result result = program(std::string(command) + " --help");
+    EXPECT_EQ(result.exit_code, 0) << command;
+    EXPECT_EQ(result.out.rfind("Example: tandem", 0), 0U) << command;
+  }
+}
+
+TEST(Program, RefusesWhatItDoesNotKnow) {
+  const auto expect = [](const std::string& arguments, const std::string& message) {
+    const Result result = program(arguments, true);
+    EXPECT_EQ(result.exit_code, 2) << arguments;
+    EXPECT_NE(result.out.find(message), std::string::npos) << arguments << ": " << result.out;
+  };
+  expect("", "Usage:");
+  expect("bench", "Usage:");
+  expect("optimzers", "Unknown command 'optimzers', did you mean 'optimizers'?");
+  expect("bench stp", "Unknown command 'stp', did you mean 'step'?");
+  expect("demo --jsno", "Unknown argument '--jsno', did you mean '--json'?");
+  expect("demo --threads -3", "--threads");
+  expect("demo --threads many", "--threads");
+  expect("optimizers daig-to", "Unknown optimizer 'daig-to', did you mean 'diag-to'?");
+  expect("optimizers saga", "needs a problem");
+  expect("bench step --parameters 0", "--parameters");
+}
+
+TEST(Program, ListsOptimizersAsJson) {
+  const Result result = program("optimizers --json");
+  EXPECT_EQ(result.exit_code, 0);
+  const auto lines = json_lines(result.out);
+  ASSERT_EQ(lines.size(), 13U);
+  EXPECT_EQ(lines[1]["name"], "diag-to");
+  EXPECT_EQ(lines[1]["class"], "DiagonalTO");
+  EXPECT_EQ(lines[1]["trainable"], true);
+  EXPECT_EQ(lines[1]["options"][0],
+            (nlohmann::json{{"name", "lr"}, {"type", "schedule"}, {"default", "0.01"}}));
+}
+
+TEST(Program, DemoGetsNearTheOptimumAndRepeatsItself) {
+  const Result result = program("demo --json");
+  EXPECT_EQ(result.exit_code, 0);
+  auto lines = json_lines(result.out);
+  ASSERT_EQ(lines.size(), 13U);
+  for (auto& line : lines) {
+    EXPECT_GT(line["gap"], 0) << line;
+    EXPECT_LT(line["gap"], 5e-3) << line;  // from 2.9 at the start
+    line.erase("step_nanoseconds");
+  }
+  auto again = json_lines(program("demo --json --threads 1").out);
+  for (auto& line : again) line.erase("step_nanoseconds");
+  EXPECT_EQ(again, lines);
+}
+
+TEST(Program, BenchMeasuresSomething) {
+  const Result result = program(
+      "bench step --json --parameters 10000 --dense 600 --span 2000 --span-steps 70 --rounds 1");
+  EXPECT_EQ(result.exit_code, 0);
+  std::size_t measurements = 0;
+  for (const auto& line : json_lines(result.out)) {
+    if (line["event"] != "measurement") continue;
+    ++measurements;
+    EXPECT_GT(line["ratio"], 0) << line;
+  }
+  EXPECT_GE(measurements, 25U);
+}
+
+}  // namespace
+}  // namespace tandem::cli
