@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 # The front door: each target works on a machine that has only git and make, see `make help`.
 
-# `make DEPS=true ...` leaves the packages alone; `make WERROR=OFF ...` lets warnings be.
+# `make DEPS=true ...` leaves the packages alone; `make WERROR=ON ...` makes warnings errors, as CI does.
 DEPS ?= scripts/install-deps
-WERROR ?= ON
+WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
 .PHONY: help demo test test-slow sanitize bench format lint install clean
-.PHONY: deps-core deps-test release tests
+.PHONY: deps-core deps-test program release tests
 .DEFAULT_GOAL := help
 # Steps of a target are in order; the builds inside run JOBS at a time.
 .NOTPARALLEL:
@@ -18,7 +18,7 @@ help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1@\2/' | column -t -s @ 2>/dev/null \
 	  || grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
 
-demo: deps-core release ## build the program and run `tandem demo`
+demo: deps-core program ## build the program and run `tandem demo`
 	build-release/tandem demo
 
 test: tests ## build everything and run the tests, without the slow ones
@@ -32,14 +32,14 @@ sanitize: deps-test ## the tests (without the slow ones) under ASan and UBSan
 	cmake --build --preset sanitize --parallel $(JOBS)
 	ctest --preset sanitize
 
-bench: deps-core release ## speed of a step, beside the machine's limits and peers
+bench: deps-core program ## speed of a step, beside the machine's limits and peers
 	build-release/tandem bench step
 
 format: deps-test ## clang-format our files
 	scripts/lint --fix-format
 
 lint: deps-test ## clang-format, clang-tidy, shellcheck; warnings are errors
-	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --preset release
 	scripts/lint build-release $(JOBS)
 
 install: deps-core release ## install to PREFIX (default /usr/local)
@@ -53,6 +53,10 @@ deps-core:
 
 deps-test:
 	@$(DEPS) core lab torch python web test
+
+program:
+	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --build --preset release --parallel $(JOBS) --target tandem_program
 
 release:
 	cmake --preset release -DTANDEM_WERROR=$(WERROR)
