@@ -113,7 +113,7 @@ TEST(Forms, automatic_goes_dense_when_memory_runs_short) {
   for (const Projection& projection : {Projection::none(), Projection::ball(0.9)}) {
     const int by_memory = expect_switch<float>(d, limit, projection, 1e-5);
     EXPECT_GT(by_memory, 1);
-    EXPECT_LT(by_memory, 200);
+    EXPECT_LT(by_memory, 300);  // without the limit it would go on
   }
 }
 
@@ -268,14 +268,14 @@ TEST(Forms, threads_do_not_change_a_bit_of_a_large_span) {
 // A state saved before the switch, one after it, both resumed to the bit.
 TEST(Forms, automatic_resumes_on_both_sides_of_the_switch) {
   const std::size_t d = 520;
-  const int steps = 420;
+  const int steps = 620;
   const problems::Quadratic problem = bowl(d);
   FullTO whole(d, rates());
   Model<float> model(one_part(d), problem.start());
   EXPECT_EQ(whole.form(), Form::span);
   advance(whole, model, problem, 1, steps);
   EXPECT_EQ(whole.form(), Form::dense);
-  for (int saved_at = 5; saved_at < steps; saved_at += 45) {
+  for (int saved_at = 5; saved_at < steps; saved_at += 61) {
     FullTO first(d, rates()), second(d, rates());
     Model<float> resumed(one_part(d), problem.start());
     advance(first, resumed, problem, 1, saved_at);

@@ -9,6 +9,18 @@
 #include <stdexcept>
 
 namespace tandem::testing {
+namespace {
+
+/// Tests run beside each other, and threads that wait for each other on a busy machine cost ten
+/// times what they save. That threads change nothing is tested where they are asked for.
+class SerialByDefault : public ::testing::Environment {
+ public:
+  void SetUp() override { set_default_executor(serial_executor()); }
+};
+[[maybe_unused]] const ::testing::Environment* const serial_by_default =
+    ::testing::AddGlobalTestEnvironment(new SerialByDefault);
+
+}  // namespace
 
 std::size_t Layout::dimension() const {
   std::size_t d = 0;

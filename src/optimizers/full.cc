@@ -51,18 +51,41 @@ double change_cost(double d, double rows, double element) {
 
 }  // namespace
 
+namespace {
+
+/// What the engine and the history passes hold beside the vectors: sums of blocks and of column ranges.
+double sums_bytes(std::size_t dimension, double rows) {
+  const auto d = static_cast<double>(dimension);
+  const double blocks = d / kernels::kBlock + 1;
+  const double ranges = d / static_cast<double>(history_columns(dimension)) + 1;
+  return 2 * blocks * sizeof(kernels::PassSums) + 2 * rows * ranges * sizeof(double);
+}
+
+}  // namespace
+
+std::size_t span_rows_per_chunk(std::size_t dimension, std::size_t element) {
+  constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
+  return std::max<std::size_t>(1, kChunkBytes / (dimension * element));
+}
+
 double dense_bytes(std::size_t dimension, std::size_t element) {
   const auto d = static_cast<double>(dimension);
-  const double state = (d * d + d) * static_cast<double>(element);
-  if (dimension < kSmallMatrix) return state + 3 * d * static_cast<double>(element) + d * 64;
-  return state + (2 * kDelayed + 2) * d * static_cast<double>(element);
+  const double vector = d * static_cast<double>(element);
+  const double state = (d + 1) * vector;
+  if (dimension < kSmallMatrix) {
+    return state + 3 * vector + d * sizeof(kernels::PassSums) + sums_bytes(dimension, 0);
+  }
+  return state + (2 * kDelayed + 2) * vector + sums_bytes(dimension, kDelayed + 1);
 }
 
 double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element) {
-  const auto d = static_cast<double>(dimension);
+  const std::size_t per_chunk = span_rows_per_chunk(dimension, element);
+  const std::size_t chunks = (rows + per_chunk - 1) / per_chunk;
+  const double vectors = static_cast<double>(chunks * per_chunk + 1) *
+                         static_cast<double>(dimension) * static_cast<double>(element);
   const auto t = static_cast<double>(rows);
-  const double tasks = d / static_cast<double>(history_columns(dimension)) + 1;
-  return (t + 1) * d * static_cast<double>(element) + 8 * t * (t + 8) + 8 * t * tasks;
+  // M and X, and what grows with each row: their vectors, rates, x and y, with room to grow.
+  return vectors + 8 * t * (t + 1) + 256 * t + sums_bytes(dimension, t);
 }
 
 template <class T>

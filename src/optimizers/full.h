@@ -15,7 +15,10 @@ inline constexpr std::size_t kSmallMatrix = 512;
 /// How many rank-one updates the dense form keeps unapplied.
 inline constexpr std::size_t kDelayed = 64;
 
-/// Bytes of state and workspace; as double because they may be beyond any memory.
+/// The span form allocates its vectors a few at a time where they are short.
+std::size_t span_rows_per_chunk(std::size_t dimension, std::size_t element);
+
+/// The most bytes of state and workspace; as double because they may be beyond any memory.
 double dense_bytes(std::size_t dimension, std::size_t element);
 double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element);
 

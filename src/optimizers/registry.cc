@@ -20,14 +20,14 @@ namespace tandem {
 namespace {
 
 template <class Options>
-detail::Recipe make_recipe(const char* name, std::vector<SegmentSpec> segments,
+detail::Recipe make_recipe(const char* name, const std::vector<SegmentSpec>& segments,
                            const Options& given) {
   Options options = given;
   rules::CheckFields check(name);
   rules::fields(options, check);
   auto [estimator, scaling] = rules::stages(options);
   return {.name = name,
-          .segments = std::move(segments),
+          .segments = segments,
           .estimator = std::move(estimator),
           .scaling = scaling,
           .lr = options.lr,
@@ -48,7 +48,7 @@ struct Entry {
 };
 
 template <class Rule, class Options>
-Entry entry(std::string name, std::string class_name, std::string rule, std::string state,
+Entry entry(const std::string& name, std::string class_name, std::string rule, std::string state,
             std::string reference) {
   OptimizerInfo info;
   info.name = name;

@@ -72,6 +72,7 @@ Schedule Schedule::cosine_steps(double rate, double steps, double final_fraction
 }
 
 Schedule Schedule::cosine_epochs(double rate, double epochs, double final_fraction) {
+  require_positive("the number of epochs", epochs);
   Schedule schedule = cosine_steps(rate, epochs, final_fraction);
   schedule.kind_ = Kind::cosine_epochs;
   return schedule;

@@ -10,18 +10,11 @@
 #include "optimizers/full.h"
 
 namespace tandem {
-namespace {
-
-/// Small vectors share an allocation of about this many bytes.
-constexpr std::size_t kChunkBytes = std::size_t{1} << 18;
-
-}  // namespace
-
 template <class T>
 SpanEstimator<T>::SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension)
     : TrainableEstimator<T>(spec),
       dimension_(dimension),
-      rows_per_chunk_(std::max<std::size_t>(1, kChunkBytes / (dimension * sizeof(T)))),
+      rows_per_chunk_(span_rows_per_chunk(dimension, sizeof(T))),
       estimate_(dimension) {}
 
 template <class T>
