@@ -168,7 +168,7 @@ Course course_of(Optimizer& optimizer, const problems::Problem& problem, const L
 }
 
 reference::Rates rates_of(const OptionSet& set, const Layout& layout, int step) {
-  const double epoch = (step - 1) / steps_per_epoch;
+  const int epoch = (step - 1) / steps_per_epoch;
   reference::Rates rates = set.rates(step, epoch);
   // A part's own rate is a rate, so `decay` moves it, too.
   const auto decay = set.options.find("decay");
