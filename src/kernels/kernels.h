@@ -28,6 +28,12 @@ struct BlockRates {
   T delta = 0;
 };
 
+/// Of some samples of one member.
+struct SoftmaxLoss {
+  double loss = 0;          // the sum of cross entropies
+  std::size_t correct = 0;  // samples whose class has the largest logit
+};
+
 template <class T>
 struct Kernels {
   const char* target;  // the instruction set, such as "AVX2"
@@ -72,7 +78,31 @@ struct Kernels {
   /// out += sum over k of c[k] rows[k] (out may be null), dots[k] = rows[k].x (x may be null), in one read of the rows.
   void (*history)(const T* const* rows, std::size_t first_column, std::size_t row_count,
                   std::size_t columns, const T* c, T* out, const T* x, double* dots);
+
+  // ---- populations
+  /// Columns of a packed panel.
+  std::size_t (*panel_width)();
+  /// C = A B, with A[i][k] at a[i * a_row + k * a_step] and B packed. Bits of an element depend on its row and column alone.
+  void (*product)(std::size_t rows, std::size_t columns, std::size_t depth, const T* a,
+                  std::size_t a_row, std::size_t a_step, const T* packed, T* c, std::size_t c_row);
+  /// Packs B from its `depth` rows; the last panel is filled up with zeros. Room: packed_size.
+  void (*pack)(const T* const* rows, std::size_t depth, std::size_t columns, T* packed);
+  /// Packs B from its `count` columns, each of `depth` values.
+  void (*pack_transposed)(const T* const* columns, std::size_t count, std::size_t depth, T* packed);
+  /// logits (a row a class, `row` apart; a column a sample) become scale (softmax - one-hot label). Returns the sum over samples
+  /// of the largest logit less the label's: below the cross entropy by at most log(classes), and not finite when logits are not.
+  double (*softmax_gradient)(T* logits, std::size_t row, std::size_t classes,
+                             const std::uint32_t* labels, std::size_t samples, T scale);
+  SoftmaxLoss (*softmax_loss)(const T* logits, std::size_t row, std::size_t classes,
+                              const std::uint32_t* labels, std::size_t samples);
 };
+
+/// How many values a packed B takes.
+template <class T>
+std::size_t packed_size(const Kernels<T>& kernels, std::size_t depth, std::size_t columns) {
+  const std::size_t width = kernels.panel_width();
+  return depth * ((columns + width - 1) / width * width);
+}
 
 /// How many values rank_update needs as scratch.
 constexpr std::size_t rank_update_scratch(std::size_t rank) { return rank * (512 + 16); }

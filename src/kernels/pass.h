@@ -24,6 +24,12 @@ enum class EstimatorStage {
   given                 // G was computed before the pass
 };
 
+/// Whether a pass fills PassSums, and so may see at most kBlock elements at a time.
+constexpr bool sums_up(EstimatorStage stage) {
+  return stage == EstimatorStage::diagonal || stage == EstimatorStage::diagonal_normalized ||
+         stage == EstimatorStage::rank_one;
+}
+
 /// What turns G into the direction D.
 enum class ScalingStage {
   none,           // D = G

@@ -9,8 +9,10 @@
 #define TANDEM_KERNELS_TABLE_INL_H_
 #endif
 
+#include "kernels/gemm-inl.h"
 #include "kernels/matrix-inl.h"
 #include "kernels/pass-inl.h"
+#include "kernels/softmax-inl.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -34,6 +36,12 @@ const Kernels<T>* table() {
       .learn_rows = &learn_rows<T>,
       .learn_vector = &learn_vector<T>,
       .history = &history<T>,
+      .panel_width = &panel_width<T>,
+      .product = &product<T>,
+      .pack = &pack<T>,
+      .pack_transposed = &pack_transposed<T>,
+      .softmax_gradient = &softmax_gradient<T>,
+      .softmax_loss = &softmax_loss<T>,
   };
   return &kTable;
 }

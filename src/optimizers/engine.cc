@@ -84,8 +84,11 @@ bool Engine<T>::finite(const Step<T>& step) const {
   // Backwards, so that the pass, which starts at the front, finds the front in the cache.
   parallel_ranges(step.executor, layout_.blocks(), kBlocksPerThread,
                   [&](std::size_t first, std::size_t last) {
-                    for (std::size_t block = last; block > first; --block) {
-                      layout_.for_blocks(block - 1, block, look);
+                    constexpr std::size_t kTogether = 16;
+                    while (last > first) {
+                      const std::size_t begin = std::max(first + kTogether, last) - kTogether;
+                      layout_.for_runs(begin, last, kTogether, look);
+                      last = begin;
                     }
                   });
   const std::size_t flat = first_bad.load();
@@ -129,7 +132,7 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
   const auto shifted = [](auto* stream, std::size_t by) {
     return stream == nullptr ? nullptr : stream + by;
   };
-  for_blocks(step, [&](const Layout::Block& block) {
+  const auto pass = [&](const Layout::Block& block) {
     const Segment<T>& segment = step.segments[block.segment];
     const kernels::PassStreams<T> streams{
         segment.weights.data() + block.begin, segment.gradient.data() + block.begin,
@@ -137,7 +140,11 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
         shifted(base.second, block.flat),     shifted(base.third, block.flat),
         shifted(moment_.data(), block.flat)};
     pass_(streams, scalars_[block.segment], block.count, &sums_[block.index]);
-  });
+  };
+  const std::size_t together = kernels::sums_up(estimator_->stage()) ? 1 : layout_.blocks();
+  parallel_ranges(
+      step.executor, layout_.blocks(), kBlocksPerThread,
+      [&](std::size_t first, std::size_t last) { layout_.for_runs(first, last, together, pass); });
 }
 
 template <class T>

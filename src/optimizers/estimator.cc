@@ -72,6 +72,11 @@ void flatten_gradient(const Step<T>& step, T* out) {
                   [&](std::size_t first, std::size_t last) {
                     step.layout.for_blocks(first, last, [&](const Layout::Block& block) {
                       const Segment<T>& segment = step.segments[block.segment];
+                      if (l2 == 0) {
+                        std::copy_n(segment.gradient.data() + block.begin, block.count,
+                                    out + block.flat);
+                        return;
+                      }
                       kernels.add_scaled(segment.gradient.data() + block.begin,
                                          segment.weights.data() + block.begin, block.count, l2,
                                          out + block.flat);

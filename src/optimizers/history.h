@@ -24,9 +24,9 @@ inline std::size_t history_columns(std::size_t length) {
 template <class T>
 class History {
  public:
-  /// `out` += sum of c[k] rows[k] where `out` is given; dots()[k] = rows[k].x where `x` is given.
+  /// `out` += sum of c[k] rows[k] where `out` is given (from zero if asked); dots()[k] = rows[k].x where `x` is given.
   void pass(Executor& executor, std::span<const T* const> rows, std::size_t length, const T* c,
-            T* out, const T* x) {
+            T* out, const T* x, bool from_zero = false) {
     const std::size_t width = history_columns(length);
     const std::size_t tasks = (length + width - 1) / width;
     const std::size_t count = rows.size();
@@ -36,6 +36,7 @@ class History {
     parallel_ranges(executor, tasks, grain, [&](std::size_t first, std::size_t last) {
       for (std::size_t task = first; task < last; ++task) {
         const std::size_t column = task * width;
+        if (from_zero) std::fill_n(out + column, std::min(width, length - column), T{0});
         kernels.history(rows.data(), column, count, std::min(width, length - column), c,
                         out == nullptr ? nullptr : out + column,
                         x == nullptr ? nullptr : x + column, partial_.data() + task * count);

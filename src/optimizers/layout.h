@@ -32,6 +32,25 @@ class Layout {
     std::size_t count;
   };
 
+  /// Calls body(Block) for the blocks [first, last), `together` of them at a time where they are neighbours in a segment: for
+  /// loops whose result does not depend on the cut, and that would spend time on starting.
+  template <class Body>
+  void for_runs(std::size_t first, std::size_t last, std::size_t together, const Body& body) const {
+    Block run{0, 0, 0, 0, 0};
+    std::size_t blocks = 0;
+    for_blocks(first, last, [&](const Block& block) {
+      if (blocks > 0 && blocks < together && block.segment == run.segment) {
+        run.count += block.count;
+        ++blocks;
+        return;
+      }
+      if (blocks > 0) body(run);
+      run = block;
+      blocks = 1;
+    });
+    if (blocks > 0) body(run);
+  }
+
   /// Calls body(Block) for the blocks [first, last).
   template <class Body>
   void for_blocks(std::size_t first, std::size_t last, const Body& body) const {

@@ -97,8 +97,7 @@ void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   std::vector<T> c_rounded(count);
   std::transform(c.begin(), c.end(), c_rounded.begin(), [](double v) { return static_cast<T>(v); });
   T* p = estimate_.data();
-  std::fill(p, p + dimension_, T{0});
-  history_.pass(step.executor, rows_, dimension_, c_rounded.data(), p, r);
+  history_.pass(step.executor, rows_, dimension_, c_rounded.data(), p, r, /*from_zero=*/true);
 
   // r = g - p over g, G = p + delta r over p.
   const kernels::BlockRates<T> rates{T{1}, T{0}, static_cast<T>(gain.delta)};

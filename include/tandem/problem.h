@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What the laboratory trains: a loss over samples, F(w) = mean of f_n(w) + lambda/2 |w|^2. Derive from it to train a model of your
+// own; examples/own_problem.cc is one in a page.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tandem {
+
+/// Sums over some samples.
+struct LossSum {
+  double loss = 0;          // of f_n
+  std::size_t correct = 0;  // samples that the model gets right, for problems that classify
+
+  LossSum& operator+=(const LossSum& other) {
+    loss += other.loss;
+    correct += other.correct;
+    return *this;
+  }
+};
+
+/// A set of samples, looked at by many members of a population in turn. Made once a batch, so that whatever depends on the samples
+/// alone is done once. Its functions are called from several threads at the same time.
+///
+/// `weights` and `gradients` hold `members` models one after another, each as Problem::segments() says.
+class Batch {
+ public:
+  virtual ~Batch() = default;
+
+  /// gradients = the gradient of the mean of f_n over the batch, without lambda. rough_losses[m] is a figure of that mean by which
+  /// a member that diverges is recognised: not finite, or a thousand times what it was at the start.
+  virtual void gradients(std::size_t members, const float* weights, float* gradients,
+                         double* rough_losses) const = 0;
+  /// losses[m] = sums over the batch.
+  virtual void losses(std::size_t members, const float* weights, LossSum* losses) const = 0;
+};
+
+class Problem {
+ public:
+  virtual ~Problem() = default;
+
+  /// Sizes of the parts of the weights: a layer's matrix, a tensor.
+  virtual std::vector<std::size_t> segments() const = 0;
+  virtual std::size_t samples() const = 0;
+  /// 0 where there are none held out.
+  virtual std::size_t validation_samples() const { return 0; }
+  virtual double lambda() const { return 0; }
+  /// For tables and messages: "softmax regression, 1025 x 10".
+  virtual std::string description() const = 0;
+  /// Whether Batch::losses fills `correct`.
+  virtual bool classifies() const { return false; }
+
+  enum class Part { train, validation };
+  /// `rows` are indices below samples() or validation_samples(). Gradients are asked of training batches alone.
+  virtual std::unique_ptr<Batch> batch(Part part, std::span<const std::uint32_t> rows) const = 0;
+
+  std::size_t dimension() const {
+    std::size_t sum = 0;
+    for (const std::size_t size : segments()) sum += size;
+    return sum;
+  }
+};
+
+}  // namespace tandem
