@@ -31,7 +31,7 @@ struct Size {
   int steps;
 };
 Size threaded_size(const Record& record) {
-  return record.name == "full-to" ? Size{700, 80} : Size{300001, 4};
+  return record.name == "full-to" ? Size{4000, 200} : Size{300001, 4};
 }
 
 template <class T>

@@ -15,7 +15,7 @@ namespace tandem {
 namespace {
 
 /// Matrix elements that a thread must have to be worth waking.
-constexpr std::size_t kElementsPerThread = std::size_t{1} << 15;
+constexpr std::size_t kElementsPerThread = std::size_t{1} << 17;
 
 template <class T>
 class Block : public TrainableEstimator<T> {

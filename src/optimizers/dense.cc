@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::size_t kElementsPerThread = std::size_t{1} << 16;
+constexpr std::size_t kElementsPerThread = std::size_t{1} << 18;
 
 }  // namespace
 

@@ -34,7 +34,8 @@ std::string span_obstacle(const detail::Recipe& recipe, const detail::TrainableS
   if (recipe.scaling.stage != kernels::ScalingStage::none) return "the estimate is scaled";
   if (recipe.projection.kind() == Projection::Kind::box) return "a box leaves the span";
   for (const SegmentSpec& segment : recipe.segments) {
-    if (segment.lr || segment.weight_decay) return "segments have rates of their own";
+    if (segment.lr) return "segments have rates of their own";
+    if (segment.weight_decay) return "segments have weight decays of their own";
   }
   return "";
 }

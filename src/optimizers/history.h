@@ -53,7 +53,7 @@ class History {
   std::size_t bytes() const { return (partial_.capacity() + dots_.capacity()) * sizeof(double); }
 
  private:
-  static constexpr std::size_t kElementsPerThread = std::size_t{1} << 16;
+  static constexpr std::size_t kElementsPerThread = std::size_t{1} << 18;
   std::vector<double> partial_;
   std::vector<double> dots_;
 };

@@ -48,7 +48,7 @@ class Triangle {
   }
 
  private:
-  std::size_t grain() const { return (std::size_t{1} << 16) / (rows() + 1) + 1; }
+  std::size_t grain() const { return (std::size_t{1} << 17) / (rows() + 1) + 1; }
 
   std::vector<std::vector<double>> rows_;
   std::size_t bytes_ = 0;
