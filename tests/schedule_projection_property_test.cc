@@ -309,7 +309,7 @@ TEST(ProjectionText, malformed_is_refused_and_quoted) {
         "ball(1) ball(2)", "box(1)", "box(-1, 1", "box(, 1)", "circle(1)", "none(1)"})
     EXPECT_TRUE(throws_saying<Invalid>([&] { Projection::parse(text); }, {text})) << text;
   EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("ball(-1)"); }, {"radius", "-1"}));
-  EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("ball(nan)"); }, {"ball(nan)", "finite"}));
+  EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("ball(nan)"); }, {"ball(nan)", "number"}));
   EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("box(1, -1)"); }, {"box", "1", "-1"}));
   EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("box(nan, 1)"); }, {"box", "nan"}));
   EXPECT_THROW(Projection::ball(-1), Invalid);

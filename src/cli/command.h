@@ -28,6 +28,8 @@ using Job = std::function<int()>;
 void add_demo(CLI::App& app, const Common& common, Job& job);
 void add_optimizers(CLI::App& app, const Common& common, Job& job);
 void add_bench(CLI::App& app, const Common& common, Job& job);
+void add_train(CLI::App& app, const Common& common, Job& job);
+void add_data(CLI::App& app, const Common& common, Job& job);
 
 /// The whole program: reads the command line, runs the job, turns errors into messages and exit codes.
 int run(int argc, const char* const* argv);

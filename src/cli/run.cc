@@ -11,6 +11,7 @@
 
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "data/dataset.h"
 
 namespace tandem::cli {
 namespace {
@@ -71,8 +72,10 @@ int run(int argc, const char* const* argv) {
   bool show_version = false;
   app.add_flag("--version", show_version, "The version and facts about the build");
   add_demo(app, common, job);
+  add_train(app, common, job);
   add_optimizers(app, common, job);
   add_bench(app, common, job);
+  add_data(app, common, job);
 
   try {
     app.parse(argc, argv);
@@ -104,6 +107,9 @@ int run(int argc, const char* const* argv) {
   } catch (const std::invalid_argument& error) {
     fmt::print(stderr, "tandem: {}\n", error.what());
     return kUsage;
+  } catch (const data::DataError& error) {
+    fmt::print(stderr, "tandem: {}\n", error.what());
+    return kData;
   } catch (const std::bad_alloc&) {
     fmt::print(stderr, "tandem: out of memory\n");
     return kFailed;

@@ -27,9 +27,14 @@ double softmax_gradient(T* logits, std::size_t row, std::size_t classes,
   Vec<T> largest_sum = hn::Zero(d);
   const Vec<T> factor = hn::Set(d, scale);
   for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&& store) HWY_ATTR {
-    Vec<T> largest = load(logits + n);
+    const Vec<T> first = load(logits + n);
+    Vec<T> largest = first;
+    Vec<T> bad =
+        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
     for (std::size_t c = 1; c < classes; ++c) {
-      largest = hn::Max(largest, load(logits + c * row + n));
+      const Vec<T> logit = load(logits + c * row + n);
+      largest = hn::Max(largest, logit);
+      bad = hn::Add(bad, hn::Sub(logit, logit));
     }
     Vec<T> sum = hn::Zero(d);
     for (std::size_t c = 0; c < classes; ++c) {
@@ -41,7 +46,7 @@ double softmax_gradient(T* logits, std::size_t row, std::size_t classes,
     for (std::size_t c = 0; c < classes; ++c) {
       store(hn::Mul(load(logits + c * row + n), each), logits + c * row + n);
     }
-    largest_sum = hn::Add(largest_sum, largest);
+    largest_sum = hn::Add(largest_sum, hn::Add(largest, bad));
   });
   for (std::size_t n = 0; n < samples; ++n) logits[labels[n] * row + n] -= scale;
   return shortfall + sum_lanes<T>(largest_sum);
@@ -55,9 +60,14 @@ SoftmaxLoss softmax_loss(const T* logits, std::size_t row, std::size_t classes,
   Vec<T> logs = hn::Zero(d);
   HWY_ALIGN T maxima[hn::MaxLanes(Tag<T>())];
   for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&&) HWY_ATTR {
-    Vec<T> largest = load(logits + n);
+    const Vec<T> first = load(logits + n);
+    Vec<T> largest = first;
+    Vec<T> bad =
+        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
     for (std::size_t c = 1; c < classes; ++c) {
-      largest = hn::Max(largest, load(logits + c * row + n));
+      const Vec<T> logit = load(logits + c * row + n);
+      largest = hn::Max(largest, logit);
+      bad = hn::Add(bad, hn::Sub(logit, logit));
     }
     Vec<T> sum = hn::Zero(d);
     for (std::size_t c = 0; c < classes; ++c) {
@@ -65,7 +75,8 @@ SoftmaxLoss softmax_loss(const T* logits, std::size_t row, std::size_t classes,
     }
     // Lanes behind the end hold zeros: their log is of `classes`, and must not count.
     const std::size_t count = std::min(hn::Lanes(d), samples - n);
-    logs = hn::Add(logs, hn::IfThenElseZero(hn::FirstN(d, count), hn::Log(d, sum)));
+    const Vec<T> log = hn::Add(hn::Log(d, sum), bad);
+    logs = hn::Add(logs, hn::IfThenElseZero(hn::FirstN(d, count), log));
     hn::Store(largest, d, maxima);
     for (std::size_t i = 0; i < count; ++i) {
       const T own = logits[labels[n + i] * row + n + i];

@@ -201,6 +201,7 @@ Schedule Schedule::parse(std::string_view text) {
     scan.expect("*");
   }
   Schedule schedule(scan.number());
+  require(std::isfinite(schedule.rate_), "the rate", schedule.rate_, "a finite number");
   if (scan.take("*")) {
     schedule = parse_product(scan, schedule.rate_);
   } else if (scan.take("/")) {

@@ -42,7 +42,7 @@ double Scanner::number() {
   const char* end = text_.data() + text_.size();
   const bool plus = begin < end && *begin == '+';
   const auto result = std::from_chars(begin + (plus ? 1 : 0), end, value);
-  if (result.ec != std::errc{} || !std::isfinite(value)) fail("a finite number");
+  if (result.ec != std::errc{} || std::isnan(value)) fail("a number");
   at_ = static_cast<std::size_t>(result.ptr - text_.data());
   return value;
 }

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// `tandem data` as a user meets it.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tandem::cli {
+namespace {
+
+struct Result {
+  int exit_code = -1;
+  std::string out;  // standard output, or standard error where asked for
+};
+
+class DataCommand : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "tandem-cli-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    std::ofstream(folder_ / "set") << "1 1:1\n2 2:1\n1 1:2 2:1\n";
+    std::ofstream(folder_ / "bad") << "1 1:1\n2 0:1\n";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  Result program(const std::string& arguments, bool errors = false) const {
+    const std::string command = "TANDEM_DATA=" + folder_.string() + " " TANDEM_PROGRAM " " +
+                                arguments + (errors ? " 2>&1 >/dev/null" : " 2>/dev/null");
+    FILE* pipe = popen(command.c_str(), "r");
+    Result result;
+    std::array<char, 4096> buffer{};
+    while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.out += buffer.data();
+    const int status = pclose(pipe);
+    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    return result;
+  }
+
+  void expect_error(const std::string& arguments, int exit_code,
+                    const std::vector<std::string>& parts) const {
+    const Result result = program(arguments, true);
+    EXPECT_EQ(result.exit_code, exit_code) << arguments << ": " << result.out;
+    for (const std::string& part : parts) {
+      EXPECT_NE(result.out.find(part), std::string::npos) << arguments << ": " << result.out;
+    }
+  }
+
+  std::filesystem::path folder_;
+};
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> values;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) values.push_back(nlohmann::json::parse(line));
+  return values;
+}
+
+TEST_F(DataCommand, ListsTheDataSets) {
+  const auto lines = json_lines(program("data list --json").out);
+  ASSERT_EQ(lines.size(), 10U);
+  EXPECT_EQ(lines[0]["name"], "mnist");
+  EXPECT_EQ(lines[0]["files"].size(), 4U);
+  EXPECT_EQ(lines[0]["found_in"], "");
+  const Result table = program("data list");
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_NE(table.out.find("libsvm:PATH"), std::string::npos);
+  EXPECT_NE(table.out.find(folder_.string()), std::string::npos);
+}
+
+TEST_F(DataCommand, DescribesADataSet) {
+  const Result result = program("data describe libsvm:set --json --validation 0.34");
+  EXPECT_EQ(result.exit_code, 0);
+  const auto lines = json_lines(result.out);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["event"], "notes");
+  EXPECT_EQ(lines[1]["part"], "train");
+  EXPECT_EQ(lines[1]["rows"], 2);
+  EXPECT_EQ(lines[1]["features"], 3);
+  EXPECT_EQ(lines[1]["class_counts"].size(), 2U);
+  EXPECT_EQ(lines[2]["part"], "validation");
+  const Result text = program("data describe libsvm:set --option form=sparse");
+  EXPECT_NE(text.out.find("3 rows from"), std::string::npos);
+  EXPECT_NE(text.out.find("sparse"), std::string::npos);
+  EXPECT_EQ(program("data describe synthetic:rows=10 -q").exit_code, 0);
+}
+
+TEST_F(DataCommand, TellsUsageFromDamage) {
+  expect_error("data describe minst", 2, {"Unknown data set 'minst', did you mean 'mnist'?"});
+  expect_error("data describe mnist --option pda=1", 2, {"Unknown option 'pda'", "'pad'"});
+  expect_error("data describe mnist --option pad", 2, {"'pad'", "NAME=VALUE"});
+  expect_error("data describe synthetic --validation 2", 2, {"validation fraction 2"});
+  expect_error("data describe", 2, {"NAME"});
+  expect_error("data descrbe mnist", 2, {"Unknown command 'descrbe', did you mean 'describe'?"});
+  expect_error("data fetch libsvm", 2, {"no files to fetch"});
+  expect_error("data describe libsvm:bad", 3, {"bad, line 2", "the index 0", "from 1"});
+  expect_error("data describe libsvm:none", 3, {"none", "no such file"});
+  expect_error("data describe covtype", 3, {"covtype.data", "tandem data fetch covtype"});
+  expect_error("data fetch nsl-kdd", 3, {"unb.ca", "KDDTest+.txt", "--mirror"});
+  expect_error("data fetch mnist --mirror http://127.0.0.1:9", 3,
+               {"cannot download", "train-images-idx3-ubyte.gz", folder_.string() + "/mnist"});
+}
+
+TEST_F(DataCommand, VerifiesWhatIsThere) {
+  EXPECT_EQ(program("data verify mnist").exit_code, 3);
+  std::filesystem::create_directory(folder_ / "nsl-kdd");
+  std::ofstream(folder_ / "nsl-kdd/KDDTest+.txt") << "changed\n";
+  const Result result = program("data verify nsl-kdd --json");
+  EXPECT_EQ(result.exit_code, 3);
+  const auto lines = json_lines(result.out);
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0]["state"], "different");
+}
+
+TEST_F(DataCommand, ShowsAnExampleFirstInHelp) {
+  for (const char* command : {"", " list", " describe", " verify", " fetch"}) {
+    const Result result = program(std::string("data") + command + " --help");
+    EXPECT_EQ(result.exit_code, 0) << command;
+    EXPECT_EQ(result.out.rfind("Example: tandem data", 0), 0U) << command;
+  }
+}
+
+}  // namespace
+}  // namespace tandem::cli

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+// `tandem train`: one run, or a grid of settings as one population.
+#include <fmt/format.h>
+#include <tandem/errors.h>
+#include <tandem/tandem.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "base/suggest.h"
+#include "cli/command.h"
+#include "data/dataset.h"
+#include "problems/make_problem.h"
+#include "report/table.h"
+#include "train/plan.h"
+#include "train/trainer.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string data;
+  std::string data_dir;
+  std::vector<std::string> data_options;
+  double validation = 0;
+  std::string model = "logistic";
+  std::string optimizer = "diag-to";
+  std::vector<std::string> lr, alpha, beta, decay;
+  std::vector<std::string> options;
+  double lambda = 0;
+  std::size_t memory = 0;  // MiB; 0: no limit
+  std::string init = "normal";
+  std::string shuffle = "on";
+  std::string sampling = "epochs";
+  std::string checkpoint;
+  train::TrainOptions train;
+};
+
+std::pair<std::string, std::string> key_value(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    throw std::invalid_argument(fmt::format("Invalid option '{}', expected NAME=VALUE", text));
+  }
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+/// Lists are grids: every combination is a member.
+std::vector<train::Setting> settings_of(const Options& options) {
+  std::vector<train::Setting> settings{{options.optimizer, {}}};
+  const auto multiply = [&](const std::string& name, const std::vector<std::string>& values) {
+    if (values.empty()) return;
+    std::vector<train::Setting> longer;
+    for (const train::Setting& setting : settings) {
+      for (const std::string& value : values) {
+        longer.push_back(setting);
+        longer.back().options[name] = value;
+      }
+    }
+    settings = std::move(longer);
+  };
+  multiply("lr", options.lr);
+  multiply("alpha", options.alpha);
+  multiply("beta", options.beta);
+  multiply("decay", options.decay);
+  for (const std::string& text : options.options) {
+    const auto [name, value] = key_value(text);
+    multiply(name, {value});
+  }
+  return settings;
+}
+
+/// Numbers that JSON cannot hold become null.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+Json to_json(const train::Member& member, const train::Point& point, bool many) {
+  Json json{{"event", "point"}};
+  if (many) json["member"] = member.id;
+  json["epoch"] = point.epoch;
+  json["step"] = point.step;
+  json["train_loss"] = number(point.train_loss);
+  json["validation_loss"] = number(point.validation_loss);
+  json["validation_accuracy"] = number(point.validation_accuracy);
+  json["gradient_evaluations"] = point.gradient_evaluations;
+  json["seconds"] = point.seconds;
+  return json;
+}
+
+const train::Point* best_point(const train::Member& member) {
+  if (member.points.empty() || member.diverged) return nullptr;
+  return &*std::min_element(
+      member.points.begin(), member.points.end(),
+      [](const train::Point& a, const train::Point& b) { return a.train_loss < b.train_loss; });
+}
+
+Json done_json(const train::Member& member, bool many) {
+  Json json{{"event", "done"}};
+  if (many) json["member"] = member.id;
+  json["optimizer"] = member.setting.method;
+  json["options"] = member.setting.options;
+  json["diverged"] = member.diverged;
+  if (member.diverged) json["diverged_at"] = member.diverged_at;
+  const train::Point* best = best_point(member);
+  json["min_train_loss"] = best != nullptr ? number(best->train_loss) : Json(nullptr);
+  json["min_epoch"] = best != nullptr ? Json(best->epoch) : Json(nullptr);
+  json["seconds"] = member.points.empty() ? 0 : member.points.back().seconds;
+  json["state_bytes"] = member.state_bytes;
+  return json;
+}
+
+std::string text_of(const OptionMap& options) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+class Run {
+ public:
+  Run(const Options& options, const Common& common) : options_(options), common_(common) {}
+
+  int run() {
+    data::LoadOptions load;
+    load.search = data::search_folders(options_.data_dir);
+    load.validation = options_.validation;
+    load.seed = common_.seed;
+    for (const std::string& text : options_.data_options) load.options.insert(key_value(text));
+    const auto settings = settings_of(options_);
+    for (const train::Setting& setting : settings) sources::parse_method(setting.method);
+    auto task = std::make_shared<data::Task>(data::load_task(options_.data, load));
+    for (const std::string& note : task->notes) say(note);
+    const auto problem = problems::make_problem(options_.model, task, options_.lambda);
+    say(fmt::format("{}, d = {}, {} training samples", problem->description(), problem->dimension(),
+                    problem->samples()));
+
+    const std::size_t budget =
+        options_.memory == 0 ? ~std::size_t{0} : options_.memory * (std::size_t{1} << 20);
+    const train::Plan plan = train::make_plan(*problem, settings, budget);
+    if (settings.size() > 1) {
+      say(fmt::format("{} members in {} waves, at most {:.1f} MiB each", settings.size(),
+                      plan.waves.size(), static_cast<double>(plan.peak_bytes) / (1 << 20)));
+    }
+    if (!options_.checkpoint.empty() && plan.waves.size() > 1) {
+      throw std::invalid_argument("--checkpoint goes with one wave: raise --memory");
+    }
+    std::vector<train::Member> members;
+    for (const std::vector<std::size_t>& wave : plan.waves) {
+      train_wave(*problem, settings, wave, members);
+    }
+    return finish(members);
+  }
+
+ private:
+  void say(const std::string& text) const {
+    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
+  }
+
+  void train_wave(const Problem& problem, const std::vector<train::Setting>& settings,
+                  const std::vector<std::size_t>& wave, std::vector<train::Member>& members) {
+    std::vector<train::Setting> own;
+    for (const std::size_t id : wave) own.push_back(settings[id]);
+    train::TrainOptions train = options_.train;
+    train.seed = common_.seed;
+    train.init = options_.init == "zeros" ? train::Init::zeros : train::Init::normal;
+    train.shuffle = options_.shuffle == "on";
+    train.sampling =
+        options_.sampling == "independent" ? train::Sampling::independent : train::Sampling::epochs;
+    train::Trainer trainer(problem, own, train);
+    if (!options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint)) {
+      std::ifstream stream(options_.checkpoint, std::ios::binary);
+      trainer.load(stream);
+      say(fmt::format("resumed after epoch {} from {}", trainer.epochs_done(),
+                      options_.checkpoint));
+    }
+    std::vector<std::size_t> shown(own.size(), 0);
+    bool more = true;
+    while (more) {
+      more = trainer.epoch();
+      if (!options_.checkpoint.empty()) {
+        write_atomically(options_.checkpoint, [&](std::ostream& stream) { trainer.save(stream); });
+      }
+      for (train::Member member : trainer.members()) {
+        const std::size_t from = std::exchange(shown[member.id], member.points.size());
+        const std::vector<train::Point> fresh(
+            member.points.begin() + static_cast<std::ptrdiff_t>(from), member.points.end());
+        member.id = wave[member.id];
+        for (const train::Point& point : fresh) show(member, point, settings.size() > 1);
+      }
+      if (settings.size() > 1) {
+        say(fmt::format("epoch {}: {} of {} members in training", trainer.epochs_done(),
+                        trainer.alive(), own.size()));
+      }
+    }
+    for (train::Member member : trainer.members()) {
+      member.id = wave[member.id];
+      members.push_back(std::move(member));
+    }
+  }
+
+  void show(const train::Member& member, const train::Point& point, bool many) const {
+    if (common_.json) {
+      fmt::print("{}\n", to_json(member, point, many).dump());
+      std::fflush(stdout);
+    } else if (!many) {
+      const std::string validation =
+          std::isfinite(point.validation_loss)
+              ? fmt::format("  validation {:.6f}, accuracy {:.4f}", point.validation_loss,
+                            point.validation_accuracy)
+              : "";
+      fmt::print("epoch {:3}  loss {:.6f}{}  {:.2f} s\n", point.epoch, point.train_loss, validation,
+                 point.seconds);
+    }
+  }
+
+  int finish(const std::vector<train::Member>& members) const {
+    const bool many = members.size() > 1;
+    const bool all_diverged = std::all_of(members.begin(), members.end(),
+                                          [](const train::Member& m) { return m.diverged; });
+    if (common_.json) {
+      for (const train::Member& member : members) {
+        fmt::print("{}\n", done_json(member, many).dump());
+      }
+      return all_diverged ? kFailed : kDone;
+    }
+    if (!many) {
+      const train::Member& member = members.front();
+      const train::Point* best = best_point(member);
+      if (best == nullptr) {
+        fmt::print(stderr, "tandem: {} diverged at step {}\n", member.setting.method,
+                   member.diverged_at);
+        return kFailed;
+      }
+      fmt::print("least loss {:.6f} in epoch {}, state {} bytes\n", best->train_loss, best->epoch,
+                 member.state_bytes);
+      return kDone;
+    }
+    show_best(members);
+    return all_diverged ? kFailed : kDone;
+  }
+
+  static void show_best(std::vector<train::Member> members) {
+    const auto diverged = std::count_if(members.begin(), members.end(),
+                                        [](const train::Member& m) { return m.diverged; });
+    std::erase_if(members, [](const train::Member& m) { return m.diverged; });
+    std::stable_sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+      return best_point(a)->train_loss < best_point(b)->train_loss;
+    });
+    using Align = report::Table::Align;
+    report::Table table({{"member", Align::right},
+                         {"least loss", Align::right},
+                         {"epoch", Align::right},
+                         {"options"}});
+    constexpr std::size_t kShown = 10;
+    for (std::size_t i = 0; i < std::min(kShown, members.size()); ++i) {
+      const train::Point* best = best_point(members[i]);
+      table.add({std::to_string(members[i].id), fmt::format("{:.6f}", best->train_loss),
+                 std::to_string(best->epoch), text_of(members[i].setting.options)});
+    }
+    fmt::print("{}", table.terminal());
+    fmt::print("{} members finished, {} diverged\n", members.size(), diverged);
+  }
+
+  const Options& options_;
+  const Common& common_;
+};
+
+}  // namespace
+
+void add_train(CLI::App& app, const Common& common, Job& job) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "train",
+      "Example: tandem train --data fashion-mnist --optimizer diag-to --lr 0.1 --alpha 0.01\n\n"
+      "One run. Lists of rates (--lr 0.01,0.1,0.5) are grids: all settings train as one "
+      "population.");
+  command->add_option("--data", options->data, "Data set: `tandem data list` names them")
+      ->required();
+  command->add_option("--data-dir", options->data_dir, "Folder with data files");
+  command->add_option("--data-option", options->data_options,
+                      "NAME=VALUE for the data set's recipe");
+  command
+      ->add_option("--validation", options->validation,
+                   "Fraction held out, where there is no test part")
+      ->check(CLI::Range(0.0, 0.9));
+  command->add_option("--model", options->model, "logistic, or ffn:WIDTH[,WIDTH...]")
+      ->capture_default_str();
+  command->add_option("--optimizer", options->optimizer, "A rule, or SOURCE+RULE")
+      ->capture_default_str();
+  command->add_option("--lr", options->lr, "Rate or schedule, or a list")->delimiter(',');
+  command->add_option("--alpha", options->alpha, "Rate of A, or a list")->delimiter(',');
+  command->add_option("--beta", options->beta, "Rate of b, or a list")->delimiter(',');
+  command->add_option("--decay", options->decay, "Factor of the rates an epoch, or a list")
+      ->delimiter(',');
+  command->add_option("--option", options->options,
+                      "NAME=VALUE: any other option of the optimizer");
+  command->add_option("--lambda", options->lambda, "lambda/2 |w|^2 is added to the loss")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--batch", options->train.batch, "Samples a step")->capture_default_str();
+  command->add_option("--epochs", options->train.epochs, "Passes over the data")
+      ->capture_default_str();
+  command->add_option("--init", options->init, "Start: N(0, 1) or zeros")
+      ->check(CLI::IsMember({"normal", "zeros"}))
+      ->capture_default_str();
+  command->add_option("--shuffle", options->shuffle, "A new order each epoch")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
+  command->add_option("--sampling", options->sampling, "Whole epochs, or each batch drawn afresh")
+      ->check(CLI::IsMember({"epochs", "independent"}))
+      ->capture_default_str();
+  command->add_option("--memory", options->memory, "MiB for a wave of members; 0 is no limit")
+      ->capture_default_str();
+  command->add_option("--checkpoint", options->checkpoint,
+                      "Save after each epoch to this file, and go on from it if it is there");
+  command->callback([options, &common, &job] {
+    job = [options, &common] { return Run(*options, common).run(); };
+  });
+}
+
+}  // namespace tandem::cli

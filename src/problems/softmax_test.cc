@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+// Softmax regression on small data made by hand: losses and gradients against a twin in double and
+// against finite differences of its loss; sparse against dense; and that a member's numbers are its
+// own, to the bit, whoever else is in the population.
+//
+// Features, weights and logits are of size 1 to 10 here, so that single precision gives gradients
+// to about 1e-6: the tolerance is 1e-5.
+#include "problems/softmax.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "base/random.h"
+
+namespace tandem::problems {
+namespace {
+
+using Rows = std::vector<std::uint32_t>;
+
+constexpr std::size_t kRows = 90;
+constexpr std::size_t kFeatures = 23;
+constexpr std::size_t kClasses = 5;
+constexpr double kTolerance = 1e-5;
+
+/// Half of the features are zeros, the last is a bias; the same numbers dense and sparse.
+data::Dataset make_data(bool sparse, std::uint64_t seed) {
+  Random random(seed, 0);
+  data::Dataset data;
+  data.rows = kRows;
+  data.features = kFeatures;
+  data.classes = kClasses;
+  data.sparse = sparse;
+  if (!sparse) data.dense = Buffer<float>(kRows * kFeatures);
+  data.offsets.push_back(0);
+  for (std::size_t n = 0; n < kRows; ++n) {
+    for (std::size_t j = 0; j < kFeatures; ++j) {
+      const double draw = random.normal();
+      const bool zero = random.uniform() < 0.5;
+      const auto value = j + 1 == kFeatures ? 1.0F : static_cast<float>(zero ? 0.0 : draw);
+      if (!sparse) {
+        data.dense[n * kFeatures + j] = value;
+      } else if (value != 0) {
+        data.columns.push_back(static_cast<std::uint32_t>(j));
+        data.values.push_back(value);
+      }
+    }
+    data.offsets.push_back(data.values.size());
+    data.labels.push_back(static_cast<std::uint32_t>(random.below(kClasses)));
+  }
+  if (!sparse) data.offsets.clear();
+  return data;
+}
+
+std::shared_ptr<const data::Task> make_task(bool sparse) {
+  auto task = std::make_shared<data::Task>();
+  task->train = make_data(sparse, 1);
+  task->validation = make_data(sparse, 2);
+  return task;
+}
+
+std::vector<float> some_weights(std::uint64_t seed) {
+  Random random(seed, 1);
+  std::vector<float> weights(kClasses * kFeatures);
+  for (float& weight : weights) weight = static_cast<float>(random.normal());
+  return weights;
+}
+
+/// The first `count` of a random order of the rows.
+Rows some_rows(std::size_t count) {
+  Rows rows = Random(3, 2).permutation(kRows);
+  rows.resize(count);
+  return rows;
+}
+
+// ---- the twin
+// ------------------------------------------------------------------------------------
+
+struct Twin {
+  double loss = 0;  // sum
+  std::size_t correct = 0;
+  std::vector<double> gradient;  // of the mean
+};
+
+Twin twin(const data::Dataset& dense, const Rows& rows, const std::vector<double>& weights) {
+  Twin result;
+  result.gradient.assign(weights.size(), 0.0);
+  for (const std::uint32_t n : rows) {
+    const float* x = dense.dense.data() + n * kFeatures;
+    std::vector<double> logits(kClasses, 0.0);
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      for (std::size_t j = 0; j < kFeatures; ++j) {
+        logits[c] += weights[c * kFeatures + j] * static_cast<double>(x[j]);
+      }
+    }
+    const auto largest = std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (const double logit : logits) sum += std::exp(logit - *largest);
+    result.loss += *largest + std::log(sum) - logits[dense.labels[n]];
+    result.correct += largest - logits.begin() == dense.labels[n] ? 1 : 0;
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      const double error =
+          std::exp(logits[c] - *largest) / sum - (c == dense.labels[n] ? 1.0 : 0.0);
+      for (std::size_t j = 0; j < kFeatures; ++j) {
+        result.gradient[c * kFeatures + j] +=
+            error * static_cast<double>(x[j]) / static_cast<double>(rows.size());
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<double> in_double(const std::vector<float>& values) {
+  return {values.begin(), values.end()};
+}
+
+// ---- what one member is told
+// ---------------------------------------------------------------------
+
+struct Answer {
+  std::vector<float> gradient;
+  double rough_loss = 0;
+  LossSum sum;
+};
+
+Answer ask(const Batch& batch, const std::vector<float>& weights) {
+  Answer answer;
+  answer.gradient.resize(weights.size());
+  batch.gradients(1, weights.data(), answer.gradient.data(), &answer.rough_loss);
+  batch.losses(1, weights.data(), &answer.sum);
+  return answer;
+}
+
+class SoftmaxRegressionTest : public ::testing::TestWithParam<bool> {
+ protected:
+  static bool sparse() { return GetParam(); }
+  SoftmaxRegression problem_{make_task(GetParam()), 0.25};
+  std::shared_ptr<const data::Task> dense_ = make_task(false);
+};
+
+INSTANTIATE_TEST_SUITE_P(, SoftmaxRegressionTest, ::testing::Bool(),
+                         [](const auto& kind) { return kind.param ? "sparse" : "dense"; });
+
+TEST_P(SoftmaxRegressionTest, SaysWhatItIs) {
+  EXPECT_EQ(problem_.segments(), std::vector<std::size_t>{kClasses * kFeatures});
+  EXPECT_EQ(problem_.dimension(), kClasses * kFeatures);
+  EXPECT_EQ(problem_.samples(), kRows);
+  EXPECT_EQ(problem_.validation_samples(), kRows);
+  EXPECT_EQ(problem_.lambda(), 0.25);
+  EXPECT_TRUE(problem_.classifies());
+  EXPECT_EQ(problem_.description(),
+            std::string("softmax regression, 23 x 5") + (sparse() ? ", sparse" : ""));
+}
+
+TEST_P(SoftmaxRegressionTest, EqualsItsTwin) {
+  for (const std::size_t count : {1, 2, 16, 17, 64, 90}) {
+    const Rows rows = some_rows(count);
+    const auto weights = some_weights(count);
+    const Twin expected = twin(dense_->train, rows, in_double(weights));
+    const auto batch = problem_.batch(Problem::Part::train, rows);
+    const Answer answer = ask(*batch, weights);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      ASSERT_NEAR(answer.gradient[i], expected.gradient[i], kTolerance) << count << " rows, " << i;
+    }
+    EXPECT_NEAR(answer.sum.loss, expected.loss, kTolerance * static_cast<double>(count));
+    EXPECT_EQ(answer.sum.correct, expected.correct);
+    // The rough loss is below the loss by no more than log(classes) a sample.
+    const double mean = expected.loss / static_cast<double>(count);
+    EXPECT_LE(answer.rough_loss, mean + kTolerance);
+    EXPECT_GE(answer.rough_loss, mean - std::log(kClasses) - kTolerance);
+  }
+}
+
+TEST_P(SoftmaxRegressionTest, GradientEqualsFiniteDifferences) {
+  const Rows rows = some_rows(33);
+  const auto weights = some_weights(4);
+  const Answer answer = ask(*problem_.batch(Problem::Part::train, rows), weights);
+  auto w = in_double(weights);
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    constexpr double kStep = 1e-5;
+    const double here = w[i];
+    w[i] = here + kStep;
+    const double above = twin(dense_->train, rows, w).loss;
+    w[i] = here - kStep;
+    const double below = twin(dense_->train, rows, w).loss;
+    w[i] = here;
+    const double slope = (above - below) / (2 * kStep) / static_cast<double>(rows.size());
+    EXPECT_NEAR(answer.gradient[i], slope, kTolerance) << i;
+  }
+}
+
+TEST_P(SoftmaxRegressionTest, ValidationIsTheOtherPart) {
+  const Rows rows = some_rows(50);
+  const auto weights = some_weights(5);
+  LossSum sum;
+  problem_.batch(Problem::Part::validation, rows)->losses(1, weights.data(), &sum);
+  const Twin expected = twin(*dense_->validation, rows, in_double(weights));
+  EXPECT_NEAR(sum.loss, expected.loss, kTolerance * 50);
+  EXPECT_EQ(sum.correct, expected.correct);
+}
+
+TEST_P(SoftmaxRegressionTest, AMemberIsTheSameInAnyCrowd) {
+  const auto weights = some_weights(6);
+  for (const std::size_t count : {1, 17, 64}) {
+    const auto batch = problem_.batch(Problem::Part::train, some_rows(count));
+    const Answer alone = ask(*batch, weights);
+    const std::size_t d = weights.size();
+    for (std::size_t members = 1; members <= 20; ++members) {
+      for (std::size_t at = 0; at < members; ++at) {
+        std::vector<float> crowd;
+        for (std::size_t m = 0; m < members; ++m) {
+          auto other = m == at ? weights : some_weights(100 + m);
+          // One of the others has diverged.
+          if (m == at + 1) other.assign(d, std::numeric_limits<float>::quiet_NaN());
+          crowd.insert(crowd.end(), other.begin(), other.end());
+        }
+        std::vector<float> gradients(members * d);
+        std::vector<double> rough(members);
+        std::vector<LossSum> sums(members);
+        batch->gradients(members, crowd.data(), gradients.data(), rough.data());
+        batch->losses(members, crowd.data(), sums.data());
+        for (std::size_t i = 0; i < d; ++i) {
+          ASSERT_EQ(gradients[at * d + i], alone.gradient[i])
+              << "member " << at << " of " << members << ", weight " << i;
+        }
+        ASSERT_EQ(rough[at], alone.rough_loss);
+        ASSERT_EQ(sums[at].loss, alone.sum.loss);
+        ASSERT_EQ(sums[at].correct, alone.sum.correct);
+      }
+    }
+  }
+}
+
+TEST_P(SoftmaxRegressionTest, CoefficientsSpreadOutAreTheGradient) {
+  const auto batch = problem_.batch(Problem::Part::train, some_rows(19));
+  const auto& linear = dynamic_cast<const LinearBatch&>(*batch);
+  ASSERT_EQ(linear.classes(), kClasses);
+  ASSERT_GE(linear.row(), 19U);
+  const auto weights = some_weights(7);
+  std::vector<float> coefficients(kClasses * linear.row());
+  std::vector<float> gradient(weights.size());
+  const double rough = linear.coefficients(weights.data(), coefficients.data());
+  linear.spread(coefficients.data(), gradient.data());
+  const Answer answer = ask(*batch, weights);
+  EXPECT_EQ(gradient, answer.gradient);
+  EXPECT_EQ(rough, answer.rough_loss);
+}
+
+/// Batches without a class as well: nobody has its label then.
+TEST_P(SoftmaxRegressionTest, WeightsThatAreNotFiniteShow) {
+  const Rows all = some_rows(kRows);
+  for (std::size_t c = 0; c < kClasses; ++c) {
+    Rows without;
+    for (const std::uint32_t row : all) {
+      if (dense_->train.labels[row] != c) without.push_back(row);
+    }
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity}) {
+      for (const Rows& rows : {all, without}) {
+        // Its probability is 0, and that is a number.
+        if (bad == -infinity && rows.size() < all.size()) continue;
+        auto weights = some_weights(8);
+        weights[c * kFeatures + kFeatures - 1] = bad;
+        const Answer answer = ask(*problem_.batch(Problem::Part::train, rows), weights);
+        EXPECT_FALSE(std::isfinite(answer.rough_loss)) << "class " << c << ", " << bad;
+        EXPECT_FALSE(std::isfinite(answer.sum.loss)) << "class " << c << ", " << bad;
+      }
+    }
+  }
+}
+
+TEST(SoftmaxRegression, SparseEqualsDense) {
+  const SoftmaxRegression dense(make_task(false), 0);
+  const SoftmaxRegression sparse(make_task(true), 0);
+  const Rows rows = some_rows(64);
+  const auto weights = some_weights(9);
+  const Answer a = ask(*dense.batch(Problem::Part::train, rows), weights);
+  const Answer b = ask(*sparse.batch(Problem::Part::train, rows), weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    EXPECT_NEAR(a.gradient[i], b.gradient[i], kTolerance);
+  }
+  EXPECT_NEAR(a.rough_loss, b.rough_loss, kTolerance);
+  EXPECT_NEAR(a.sum.loss, b.sum.loss, kTolerance * 64);
+  EXPECT_EQ(a.sum.correct, b.sum.correct);
+}
+
+}  // namespace
+}  // namespace tandem::problems

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+#include "train/trainer.h"
+
+#define XXH_INLINE_ALL
+#include <fmt/format.h>
+#include <tandem/errors.h>
+#include <tandem/version.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "base/parallel.h"
+#include "base/random.h"
+#include "base/state_stream.h"
+#include "kernels/kernels.h"
+
+namespace tandem::train {
+namespace {
+
+// What random numbers are for.
+enum Stream : std::uint64_t { kInitStream = 1, kOrderStream = 1000 };
+
+constexpr std::size_t kEvaluationBatch = 256;
+// Floats of gradient that a thread works on at a time: they stay in its cache between the two products and the optimizer.
+constexpr std::size_t kBlockFloats = std::size_t{1} << 16;
+constexpr std::size_t kMostBlockMembers = 48;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::vector<SegmentSpec> specs(const std::vector<std::size_t>& sizes) {
+  std::vector<SegmentSpec> specs;
+  for (const std::size_t size : sizes) specs.push_back({.size = size});
+  return specs;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Problem& problem, const std::vector<Setting>& settings,
+                 const TrainOptions& options, std::shared_ptr<Executor> executor)
+    : problem_(problem),
+      options_(options),
+      executor_(std::move(executor)),
+      dimension_(problem.dimension()),
+      segments_(problem.segments()) {
+  if (settings.empty()) throw std::invalid_argument("Invalid population: it has no members");
+  if (options.batch == 0 || options.batch > problem.samples()) {
+    throw std::invalid_argument(
+        fmt::format("Invalid batch: {}, expected 1 to {}, the number of training samples",
+                    options.batch, problem.samples()));
+  }
+  weights_ = Buffer<float>(settings.size() * dimension_);
+  for (std::size_t id = 0; id < settings.size(); ++id) {
+    const sources::Method method = sources::parse_method(settings[id].method);
+    OptionMap rest = settings[id].options;
+    Place place{id, nullptr, sources::make_source(method, problem, rest)};
+    // The problem owns lambda; the pass adds lambda w to the gradient.
+    if (problem.lambda() != 0) {
+      if (rest.contains("l2")) {
+        throw std::invalid_argument(
+            fmt::format("{}: Invalid l2: the problem has lambda = {}, which is the same",
+                        settings[id].method, problem.lambda()));
+      }
+      rest["l2"] = fmt::format("{}", problem.lambda());
+    }
+    rest.try_emplace("on_nonfinite", "skip");
+    place.optimizer = make_optimizer(method.rule, specs(segments_), rest);
+    place.optimizer->set_executor(serial_executor());
+    Member member;
+    member.id = id;
+    member.setting = settings[id];
+    members_.push_back(std::move(member));
+    places_.push_back(std::move(place));
+  }
+}
+
+Trainer::~Trainer() = default;
+
+void Trainer::start() {
+  if (options_.init == Init::normal) {
+    // All members start from the same weights.
+    Random random(options_.seed, kInitStream);
+    for (std::size_t i = 0; i < dimension_; ++i) {
+      weights_[i] = static_cast<float>(random.normal());
+    }
+    for (std::size_t place = 1; place < places_.size(); ++place) {
+      std::copy_n(weights_.data(), dimension_, weights_at(place));
+    }
+  }
+  started_ = true;
+  measure();
+}
+
+bool Trainer::epoch() {
+  if (!started_) start();
+  if (epochs_done_ == options_.epochs || places_.empty()) return false;
+  const double begin = now();
+  parallel_ranges(*executor_, places_.size(), 1, [&](std::size_t first, std::size_t last) {
+    for (std::size_t place = first; place < last; ++place) {
+      if (places_[place].source != nullptr) places_[place].source->epoch(weights_at(place));
+    }
+  });
+  const std::vector<std::uint32_t> order = epoch_order();
+  for (std::size_t at = 0; at + options_.batch <= order.size() && !places_.empty();
+       at += options_.batch) {
+    step(std::span(order).subspan(at, options_.batch));
+  }
+  for (Place& place : places_) place.optimizer->epoch_end();
+  seconds_ += now() - begin;
+  ++epochs_done_;
+  measure();
+  return epochs_done_ < options_.epochs && !places_.empty();
+}
+
+/// The rows of an epoch's batches, one after another. What does not fill a batch is left out.
+std::vector<std::uint32_t> Trainer::epoch_order() const {
+  const std::size_t samples = problem_.samples();
+  Random random(options_.seed, kOrderStream + epochs_done_);
+  if (options_.sampling == Sampling::independent) {
+    std::vector<std::uint32_t> order(samples / options_.batch * options_.batch);
+    for (std::uint32_t& row : order) row = static_cast<std::uint32_t>(random.below(samples));
+    return order;
+  }
+  if (options_.shuffle) return random.permutation(samples);
+  std::vector<std::uint32_t> order(samples);
+  for (std::size_t i = 0; i < samples; ++i) order[i] = static_cast<std::uint32_t>(i);
+  return order;
+}
+
+std::size_t Trainer::block_members() const {
+  const std::size_t fitting =
+      std::clamp<std::size_t>(kBlockFloats / dimension_, 1, kMostBlockMembers);
+  const auto threads = static_cast<std::size_t>(std::max(1, executor_->threads()));
+  return std::clamp<std::size_t>((places_.size() + threads - 1) / threads, 1, fitting);
+}
+
+void Trainer::step(std::span<const std::uint32_t> rows) {
+  const std::unique_ptr<Batch> batch = problem_.batch(Problem::Part::train, rows);
+  const std::size_t block = block_members();
+  const std::size_t blocks = (places_.size() + block - 1) / block;
+  std::vector<char> alive(places_.size(), 1);
+  parallel_ranges(*executor_, blocks, 1, [&](std::size_t first, std::size_t last) {
+    std::vector<float> gradients(block * dimension_);
+    std::vector<double> rough(block);
+    for (std::size_t b = first; b < last; ++b) {
+      const std::size_t begin = b * block;
+      const std::size_t end = std::min(begin + block, places_.size());
+      step_block(*batch, rows, begin, end, gradients.data(), rough.data(), alive.data());
+    }
+  });
+  ++steps_;
+  remove_diverged(alive);
+}
+
+void Trainer::step_block(const Batch& batch, std::span<const std::uint32_t> rows, std::size_t first,
+                         std::size_t last, float* gradients, double* rough, char* alive) {
+  // Members without a source of their own share one call.
+  std::size_t at = first;
+  while (at < last) {
+    std::size_t end = at;
+    while (end < last && places_[end].source == nullptr) ++end;
+    if (end > at) {
+      batch.gradients(end - at, weights_at(at), gradients + (at - first) * dimension_,
+                      rough + (at - first));
+      at = end;
+    } else {
+      rough[at - first] = places_[at].source->gradient(batch, rows, weights_at(at),
+                                                       gradients + (at - first) * dimension_);
+      ++at;
+    }
+  }
+  std::vector<Segment<float>> parts(segments_.size());
+  for (std::size_t place = first; place < last; ++place) {
+    Place& member = places_[place];
+    const double loss = rough[place - first];
+    if (member.first_loss < 0) member.first_loss = std::max(1.0, loss);
+    if (!(loss <= options_.divergence * member.first_loss)) {
+      alive[place] = 0;
+      continue;
+    }
+    float* w = weights_at(place);
+    const float* g = gradients + (place - first) * dimension_;
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      parts[s] = {{w, segments_[s]}, {g, segments_[s]}};
+      w += segments_[s];
+      g += segments_[s];
+    }
+    const std::uint64_t skipped = member.optimizer->skipped_steps();
+    member.optimizer->step(parts);
+    if (member.optimizer->skipped_steps() != skipped) alive[place] = 0;
+  }
+}
+
+/// The last member takes the place of one that left; nothing depends on places.
+void Trainer::remove_diverged(const std::vector<char>& alive) {
+  for (std::size_t place = alive.size(); place > 0; --place) {
+    if (alive[place - 1] != 0) continue;
+    Member& member = members_[places_[place - 1].id];
+    member.diverged = true;
+    member.diverged_at = steps_;
+    const std::size_t last = places_.size() - 1;
+    if (place - 1 != last) {
+      std::copy_n(weights_at(last), dimension_, weights_at(place - 1));
+      places_[place - 1] = std::move(places_[last]);
+    }
+    places_.pop_back();
+  }
+}
+
+std::vector<LossSum> Trainer::losses(Problem::Part part, std::size_t samples) const {
+  const std::size_t members = places_.size();
+  const std::size_t chunks = (samples + kEvaluationBatch - 1) / kEvaluationBatch;
+  const std::size_t block = std::max<std::size_t>(1, kBlockFloats / kEvaluationBatch / 16);
+  std::vector<LossSum> partial(chunks * members);
+  parallel_ranges(*executor_, chunks, 1, [&](std::size_t first, std::size_t last) {
+    std::vector<std::uint32_t> rows;
+    for (std::size_t chunk = first; chunk < last; ++chunk) {
+      rows.clear();
+      const std::size_t end = std::min(samples, (chunk + 1) * kEvaluationBatch);
+      for (std::size_t row = chunk * kEvaluationBatch; row < end; ++row) {
+        rows.push_back(static_cast<std::uint32_t>(row));
+      }
+      const auto batch = problem_.batch(part, rows);
+      for (std::size_t m = 0; m < members; m += block) {
+        batch->losses(std::min(block, members - m), weights_.data() + m * dimension_,
+                      partial.data() + chunk * members + m);
+      }
+    }
+  });
+  std::vector<LossSum> sums(members);
+  for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+    for (std::size_t m = 0; m < members; ++m) sums[m] += partial[chunk * members + m];
+  }
+  return sums;
+}
+
+void Trainer::measure() {
+  const auto samples = static_cast<double>(problem_.samples());
+  const std::vector<LossSum> train = losses(Problem::Part::train, problem_.samples());
+  const std::size_t held_out = problem_.validation_samples();
+  const std::vector<LossSum> validation =
+      held_out > 0 ? losses(Problem::Part::validation, held_out) : std::vector<LossSum>();
+  std::vector<char> alive(places_.size(), 1);
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    Place& entry = places_[place];
+    const float* w = weights_at(place);
+    Point point;
+    point.epoch = epochs_done_;
+    point.step = steps_;
+    point.gradient_evaluations =
+        entry.source != nullptr ? entry.source->evaluations() : steps_ * options_.batch;
+    point.seconds = seconds_;
+    point.train_loss = train[place].loss / samples +
+                       problem_.lambda() / 2 * kernels::kernels<float>().dot(w, w, dimension_);
+    constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+    const auto count = static_cast<double>(held_out);
+    point.validation_loss = held_out > 0 ? validation[place].loss / count : kNone;
+    point.validation_accuracy = held_out > 0 && problem_.classifies()
+                                    ? static_cast<double>(validation[place].correct) / count
+                                    : kNone;
+    if (!std::isfinite(point.train_loss)) {
+      alive[place] = 0;
+      continue;
+    }
+    Member& member = members_[entry.id];
+    member.state_bytes = entry.optimizer->state_bytes() +
+                         (entry.source != nullptr ? entry.source->state_bytes() : 0);
+    member.points.push_back(point);
+  }
+  remove_diverged(alive);
+}
+
+std::span<const float> Trainer::weights(std::size_t id) const {
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    if (places_[place].id == id) return {weights_.data() + place * dimension_, dimension_};
+  }
+  throw std::invalid_argument(fmt::format("Member {} has diverged or does not exist", id));
+}
+
+std::size_t Trainer::bytes() const {
+  std::size_t bytes = weights_.bytes();
+  for (const Place& place : places_) {
+    bytes += place.optimizer->state_bytes() + place.optimizer->workspace_bytes();
+    if (place.source != nullptr) bytes += place.source->state_bytes();
+  }
+  const auto threads = static_cast<std::size_t>(std::max(1, executor_->threads()));
+  return bytes + threads * block_members() * dimension_ * sizeof(float);
+}
+
+std::string Trainer::fingerprint() const {
+  std::string text = fmt::format("{} samples={} batch={} seed={} init={} shuffle={} sampling={}",
+                                 problem_.description(), problem_.samples(), options_.batch,
+                                 options_.seed, static_cast<int>(options_.init), options_.shuffle,
+                                 static_cast<int>(options_.sampling));
+  text += fmt::format(" lambda={} target={}", problem_.lambda(), cpu_target());
+  for (const Member& member : members_) {
+    text += "\n" + member.setting.method;
+    for (const auto& [name, value] : member.setting.options) {
+      text += fmt::format(" {}={}", name, value);
+    }
+  }
+  return text;
+}
+
+void Trainer::save(std::ostream& stream) const {
+  StateWriter writer(stream);
+  writer.text("kind", "checkpoint");
+  writer.count("fingerprint", XXH3_64bits(fingerprint().data(), fingerprint().size()));
+  writer.count("epochs_done", epochs_done_);
+  writer.count("started", started_ ? 1 : 0);
+  writer.count("steps", steps_);
+  writer.number("seconds", seconds_);
+  for (const Member& member : members_) {
+    writer.count("diverged", member.diverged ? 1 : 0);
+    writer.count("diverged_at", member.diverged_at);
+    writer.count("state_bytes", member.state_bytes);
+    writer.count("points", member.points.size());
+    for (const Point& point : member.points) {
+      writer.count("epoch", point.epoch);
+      writer.count("step", point.step);
+      writer.count("gradient_evaluations", point.gradient_evaluations);
+      writer.number("seconds", point.seconds);
+      writer.number("train_loss", point.train_loss);
+      writer.number("validation_loss", point.validation_loss);
+      writer.number("validation_accuracy", point.validation_accuracy);
+    }
+  }
+  writer.count("alive", places_.size());
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    writer.count("id", places_[place].id);
+    writer.number("first_loss", places_[place].first_loss);
+    writer.array("weights", std::span(weights_.data() + place * dimension_, dimension_));
+    if (places_[place].source != nullptr) places_[place].source->save(writer);
+  }
+  writer.finish();
+  for (const Place& place : places_) place.optimizer->save(stream);
+}
+
+void Trainer::load(std::istream& stream) {
+  StateReader reader(stream);
+  if (reader.text("kind") != "checkpoint")
+    throw StateError("Invalid checkpoint: another kind of file");
+  if (reader.count("fingerprint") != XXH3_64bits(fingerprint().data(), fingerprint().size())) {
+    throw StateError(
+        "Invalid checkpoint: it is of another run (other data, options, settings or CPU target)");
+  }
+  // Read into this object: a checkpoint is loaded into a new trainer, which is thrown away on an error.
+  epochs_done_ = reader.count("epochs_done");
+  started_ = reader.count("started", 1) == 1;
+  steps_ = reader.count("steps");
+  seconds_ = reader.number("seconds");
+  for (Member& member : members_) {
+    member.diverged = reader.count("diverged", 1) == 1;
+    member.diverged_at = reader.count("diverged_at");
+    member.state_bytes = reader.count("state_bytes");
+    const std::uint64_t points = reader.count("points", epochs_done_ + 1);
+    for (std::uint64_t i = 0; i < points; ++i) {
+      Point point;
+      point.epoch = reader.count("epoch");
+      point.step = reader.count("step");
+      point.gradient_evaluations = reader.count("gradient_evaluations");
+      point.seconds = reader.number("seconds");
+      point.train_loss = reader.number("train_loss");
+      point.validation_loss = reader.number("validation_loss");
+      point.validation_accuracy = reader.number("validation_accuracy");
+      member.points.push_back(point);
+    }
+  }
+  const std::uint64_t alive = reader.count("alive", places_.size());
+  std::vector<Place> kept;
+  for (std::uint64_t place = 0; place < alive; ++place) {
+    const std::uint64_t id = reader.count("id", members_.size() - 1);
+    // places_ is still in the order of ids.
+    if (places_[id].optimizer == nullptr) throw StateError("Invalid checkpoint: a member twice");
+    kept.push_back(std::move(places_[id]));
+    kept.back().first_loss = reader.number("first_loss");
+    reader.array("weights", std::span(weights_at(place), dimension_));
+    if (kept.back().source != nullptr) kept.back().source->load(reader);
+  }
+  reader.finish();
+  for (Place& place : kept) place.optimizer->load(stream);
+  places_ = std::move(kept);
+}
+
+}  // namespace tandem::train
