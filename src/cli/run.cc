@@ -76,6 +76,7 @@ int run(int argc, const char* const* argv) {
   add_optimizers(app, common, job);
   add_bench(app, common, job);
   add_data(app, common, job);
+  add_optimum(app, common, job);
 
   try {
     app.parse(argc, argv);

@@ -93,19 +93,10 @@ class Transfer {
     }
     set(CURLOPT_WRITEFUNCTION, &Transfer::write);
     set(CURLOPT_WRITEDATA, this);
-    set(CURLOPT_NOPROGRESS, 0L);
-    set(CURLOPT_XFERINFOFUNCTION, &Transfer::report);
-    set(CURLOPT_XFERINFODATA, this);
   }
 
   static std::size_t write(const char* data, std::size_t, std::size_t size, void* self) {
     return static_cast<Transfer*>(self)->append({data, size}) ? size : 0;
-  }
-
-  static int report(void* self, curl_off_t total, curl_off_t, curl_off_t, curl_off_t) {
-    auto& transfer = *static_cast<Transfer*>(self);
-    transfer.total_ = static_cast<std::uint64_t>(total);
-    return 0;
   }
 
   bool append(std::string_view bytes) {
@@ -114,6 +105,9 @@ class Transfer {
       long status = 0;
       curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
       if (start_ > 0 && status != 206) restart();  // the server sends all of it
+      curl_off_t length = -1;
+      curl_easy_getinfo(curl_.get(), CURLINFO_CONTENT_LENGTH_DOWNLOAD_T, &length);
+      if (length > 0) total_ = start_ + static_cast<std::uint64_t>(length);
     }
     if (bytes.size() > request_.most_bytes || received_ > request_.most_bytes - bytes.size()) {
       too_large_ = true;
@@ -125,7 +119,7 @@ class Transfer {
       return false;
     }
     received_ += bytes.size();
-    if (request_.progress) request_.progress(received_, total_ == 0 ? 0 : start_ + total_);
+    if (request_.progress) request_.progress(received_, total_);
     return true;
   }
 
@@ -148,7 +142,7 @@ class Transfer {
   std::array<char, CURL_ERROR_SIZE> message_{};
   std::uint64_t start_ = 0;  // bytes of an earlier run
   std::uint64_t received_ = 0;
-  std::uint64_t total_ = 0;  // of this answer
+  std::uint64_t total_ = 0;  // of the file; 0: not told
   bool begun_ = false;
   bool too_large_ = false;
   int write_error_ = 0;
