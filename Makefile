@@ -8,7 +8,7 @@ JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
 .PHONY: help demo test test-slow sanitize bench format lint install clean
-.PHONY: deps-core deps-test program release tests
+.PHONY: deps-core deps-test program release tests fuzzers
 .DEFAULT_GOAL := help
 # Steps of a target are in order; the builds inside run JOBS at a time.
 .NOTPARALLEL:
@@ -24,13 +24,15 @@ demo: deps-core program ## build the program and run `tandem demo`
 test: tests ## build everything and run the tests, without the slow ones
 	ctest --preset release
 
-test-slow: tests ## the slow tests
+test-slow: tests fuzzers ## the slow tests, and the fuzzers for minutes each
 	ctest --preset slow
+	ctest --test-dir build-fuzz --output-on-failure -L '^slow$$'
 
-sanitize: deps-test ## the tests (without the slow ones) under ASan and UBSan
+sanitize: deps-test fuzzers ## the tests (without the slow ones) under ASan and UBSan, and a short run of the fuzzers
 	cmake --preset sanitize
 	cmake --build --preset sanitize --parallel $(JOBS)
 	ctest --preset sanitize
+	ctest --test-dir build-fuzz --output-on-failure -L '^fuzz$$'
 
 bench: deps-core program ## speed of a step, beside the machine's limits and peers
 	build-release/tandem bench step
@@ -46,7 +48,7 @@ install: deps-core release ## install to PREFIX (default /usr/local)
 	cmake --install build-release --prefix "$(PREFIX)"
 
 clean: ## remove what was built here
-	rm -rf build-release build-debug build-sanitize
+	rm -rf build-release build-debug build-sanitize build-fuzz
 
 deps-core:
 	@$(DEPS) core lab
@@ -64,3 +66,7 @@ release:
 
 tests: deps-test
 	$(MAKE) release
+
+fuzzers: deps-test
+	cmake -S . -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DTANDEM_FUZZ=ON -DTANDEM_BUILD_TESTS=OFF -DTANDEM_BUILD_PROGRAM=OFF
+	cmake --build build-fuzz --parallel $(JOBS) --target tandem_fuzzers

@@ -5,15 +5,14 @@
 #include <tandem/tandem.h>
 
 #include <algorithm>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <span>
-#include <sstream>
 
 #include "base/buffer.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
+#include "bench/memory.h"
 #include "bench/peers.h"
 
 namespace tandem::bench {
@@ -24,8 +23,7 @@ constexpr double kGiga = 1e9;
 struct Bench {
   const StepOptions& options;
   std::shared_ptr<Executor> executor;
-  const std::function<void(const Row&)>& report;
-  const std::function<void(const std::string&)>& note;
+  const Report& report;
 };
 
 // ---- elementwise rules against `x += c*y`
@@ -81,7 +79,7 @@ void elementwise(const Bench& bench) {
         row.target = ">= 0.80";
         row.met = row.ratio >= 0.80;
       }
-      bench.report(row);
+      bench.report.row(row);
     }
   }
 }
@@ -129,16 +127,16 @@ void full_dense(const Bench& bench) {
   row.ratio = row.value / row.reference;
   row.target = "<= 1.25";
   row.met = row.ratio <= 1.25;
-  bench.report(row);
+  bench.report.row(row);
 
   const auto blas = Blas::load(bench.executor->threads());
   if (!blas) {
-    bench.note(
+    bench.report.note(
         "full-to against gemv + ger + gemv: skipped, no libopenblas.so.0 (Debian: "
         "libopenblas0-openmp)");
     return;
   }
-  bench.note("BLAS: " + blas->description());
+  bench.report.note("BLAS: " + blas->description());
   Buffer<float> matrix(d * d);
   Buffer<float> b(d);
   Buffer<float> p(d);
@@ -157,24 +155,10 @@ void full_dense(const Bench& bench) {
   peer.ratio = peer.value / peer.reference;
   peer.target = ">= 2.3";
   peer.met = peer.ratio >= 2.3;
-  bench.report(peer);
+  bench.report.row(peer);
 }
 
 // ---- Full-TO, span
-
-/// Peak resident bytes of this process since the last reset; 0 where /proc does not tell.
-double peak_bytes() {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    std::istringstream words(line);
-    std::string key;
-    double kib = 0;
-    if (words >> key >> kib && key == "VmHWM:") return kib * 1024;
-  }
-  return 0;
-}
-
-void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 void full_span(const Bench& bench) {
   const std::size_t d = bench.options.span;
@@ -218,7 +202,7 @@ void full_span(const Bench& bench) {
     row.ratio = ratio;
     row.target = "<= 1.30";
     row.met = ratio <= 1.30;
-    bench.report(row);
+    bench.report.row(row);
   }
   Row memory{
       "full-span",  fmt::format("peak memory of {} steps", steps),          "GB",
@@ -228,7 +212,7 @@ void full_span(const Bench& bench) {
     memory.target = "<= 2.2 GB";
     memory.met = memory.value <= 2.2;
   }
-  bench.report(memory);
+  bench.report.row(memory);
 }
 
 // ---- small problems
@@ -285,17 +269,16 @@ void small(const Bench& bench) {
     row.ratio = row.value / row.reference;
     row.target = "<= 3";
     row.met = row.ratio <= 3;
-    bench.report(row);
+    bench.report.row(row);
   }
-  bench.note(fmt::format("small problems asked for threads {} times", counting->runs));
+  bench.report.note(fmt::format("small problems asked for threads {} times", counting->runs));
 }
 
 }  // namespace
 
-void run_step_bench(const StepOptions& options, const std::function<void(const Row&)>& report,
-                    const std::function<void(const std::string&)>& note) {
-  const Bench bench{options, openmp_executor(options.threads), report, note};
-  note(
+void run_step_bench(const StepOptions& options, const Report& report) {
+  const Bench bench{options, openmp_executor(options.threads), report};
+  report.note(
       fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
   elementwise(bench);
   full_dense(bench);

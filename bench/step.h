@@ -3,9 +3,8 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <string>
-#include <vector>
+
+#include "bench/row.h"
 
 namespace tandem::bench {
 
@@ -19,21 +18,6 @@ struct StepOptions {
   int rounds = 7;
 };
 
-/// One measurement and what it is compared with.
-struct Row {
-  std::string part;  // elementwise, full-dense, full-span, small
-  std::string name;
-  std::string unit;  // of value and reference
-  double value = 0;
-  double reference = 0;
-  std::string against;  // what the reference is
-  double ratio = 0;
-  std::string target = {};  // what the ratio should be, or ""
-  bool met = true;
-};
-
-/// Calls `report` as soon as a row is measured, and `note` for what is said beside the table.
-void run_step_bench(const StepOptions& options, const std::function<void(const Row&)>& report,
-                    const std::function<void(const std::string&)>& note);
+void run_step_bench(const StepOptions& options, const Report& report);
 
 }  // namespace tandem::bench

@@ -4,10 +4,12 @@
 #include <tandem/tandem.h>
 
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "bench/population.h"
 #include "bench/step.h"
 #include "cli/command.h"
 #include "report/table.h"
@@ -19,9 +21,54 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
   bench::StepOptions step;
+  bench::PopulationOptions population;
   bool quick = false;
   bool markdown = false;
 };
+
+Json to_json(const bench::Row& row) {
+  return {{"event", "measurement"}, {"part", row.part},   {"name", row.name},
+          {"unit", row.unit},       {"value", row.value}, {"reference", row.reference},
+          {"against", row.against}, {"ratio", row.ratio}, {"target", row.target},
+          {"met", row.met}};
+}
+
+/// Runs a benchmark and prints what it reports: lines of JSON as they come, or a table at the end.
+int run_bench(const std::function<void(const bench::Report&)>& bench, bool markdown,
+              const Common& common) {
+  report::Table table({{"measured"},
+                       {"value", report::Table::Align::right},
+                       {"reference", report::Table::Align::right},
+                       {"unit"},
+                       {"against"},
+                       {"ratio", report::Table::Align::right},
+                       {"target"}});
+  std::string notes;
+  bench::Report report;
+  report.row = [&](const bench::Row& row) {
+    if (common.json) {
+      fmt::print("{}\n", to_json(row).dump());
+      std::fflush(stdout);
+      return;
+    }
+    if (!common.quiet) fmt::print(stderr, "measured {}\n", row.name);
+    table.add({row.name, fmt::format("{:.4g}", row.value), fmt::format("{:.4g}", row.reference),
+               row.unit, row.against, fmt::format("{:.2f}", row.ratio),
+               row.target.empty() || row.met ? row.target : row.target + " MISSED"});
+  };
+  report.note = [&](const std::string& note) {
+    if (common.json) {
+      fmt::print("{}\n", Json{{"event", "note"}, {"text", note}}.dump());
+    } else {
+      notes += note + "\n";
+    }
+  };
+  bench(report);
+  if (!common.json) {
+    fmt::print("{}\n{}", markdown ? table.markdown() : table.terminal(), notes);
+  }
+  return kDone;
+}
 
 int run_step(const Options& options, const Common& common) {
   bench::StepOptions step = options.step;
@@ -33,47 +80,16 @@ int run_step(const Options& options, const Common& common) {
     step.span_steps = 100;
     step.rounds = 3;
   }
-  report::Table table({{"measured"},
-                       {"value", report::Table::Align::right},
-                       {"reference", report::Table::Align::right},
-                       {"unit"},
-                       {"against"},
-                       {"ratio", report::Table::Align::right},
-                       {"target"}});
-  const auto on_row = [&](const bench::Row& row) {
-    if (common.json) {
-      fmt::print("{}\n", Json{{"event", "measurement"},
-                              {"part", row.part},
-                              {"name", row.name},
-                              {"unit", row.unit},
-                              {"value", row.value},
-                              {"reference", row.reference},
-                              {"against", row.against},
-                              {"ratio", row.ratio},
-                              {"target", row.target},
-                              {"met", row.met}}
-                             .dump());
-      std::fflush(stdout);
-      return;
-    }
-    if (!common.quiet) fmt::print(stderr, "measured {}\n", row.name);
-    table.add({row.name, fmt::format("{:.4g}", row.value), fmt::format("{:.4g}", row.reference),
-               row.unit, row.against, fmt::format("{:.2f}", row.ratio),
-               row.target.empty() || row.met ? row.target : row.target + " MISSED"});
-  };
-  std::string notes;
-  const auto on_note = [&](const std::string& note) {
-    if (common.json) {
-      fmt::print("{}\n", Json{{"event", "note"}, {"text", note}}.dump());
-    } else {
-      notes += note + "\n";
-    }
-  };
-  bench::run_step_bench(step, on_row, on_note);
-  if (!common.json) {
-    fmt::print("{}\n{}", options.markdown ? table.markdown() : table.terminal(), notes);
-  }
-  return kDone;
+  return run_bench([&](const bench::Report& report) { bench::run_step_bench(step, report); },
+                   options.markdown, common);
+}
+
+int run_population(const Options& options, const Common& common) {
+  bench::PopulationOptions population = options.population;
+  population.threads = common.threads;
+  return run_bench(
+      [&](const bench::Report& report) { bench::run_population_bench(population, report); },
+      options.markdown, common);
 }
 
 }  // namespace
@@ -106,6 +122,28 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
   step->add_flag("--markdown", options->markdown, "The table as Markdown");
   step->callback([options, &common, &job] {
     job = [options, &common] { return run_step(*options, common); };
+  });
+  CLI::App* population = bench->add_subcommand(
+      "population",
+      "Example: tandem bench population --json\n\n"
+      "Training many settings at once against the products alone, and against one after another.");
+  population->add_option("--members", options->population.members, "Members of the MNIST shape")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  population
+      ->add_option("--small-members", options->population.small_members,
+                   "Members of the NSL-KDD shape")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  population->add_option("--steps", options->population.steps, "Steps a measurement")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  population->add_option("--rounds", options->population.rounds, "Rounds; the best counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  population->add_flag("--markdown", options->markdown, "The table as Markdown");
+  population->callback([options, &common, &job] {
+    job = [options, &common] { return run_population(*options, common); };
   });
 }
 

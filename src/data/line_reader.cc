@@ -39,11 +39,12 @@ bool LineReader::next(std::string_view& line) {
 
 bool LineReader::refill() {
   if (ended_) return false;
-  constexpr std::size_t kChunk = std::size_t{256} << 10;
+  constexpr std::size_t kLargestChunk = std::size_t{256} << 10;
+  chunk_ = std::min(2 * chunk_, kLargestChunk);  // small texts need little
   buffer_.erase(buffer_.begin(), buffer_.begin() + static_cast<std::ptrdiff_t>(begin_));
   begin_ = 0;
   const std::size_t kept = buffer_.size();
-  const std::size_t chunk = std::max(kChunk, kept);
+  const std::size_t chunk = std::max(chunk_, kept);
   buffer_.resize(kept + chunk);
   const std::size_t got = source_.read(std::span(buffer_).subspan(kept));
   buffer_.resize(kept + got);

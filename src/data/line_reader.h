@@ -31,6 +31,7 @@ class LineReader {
   std::size_t longest_;
   std::vector<std::uint8_t> buffer_;
   std::size_t begin_ = 0;  // of what is left in the buffer
+  std::size_t chunk_ = 4096;
   bool ended_ = false;
   std::uint64_t number_ = 0;
 };

@@ -14,6 +14,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "base/parallel.h"
 #include "base/state_stream.h"
 #include "kernels/kernels.h"
 
@@ -34,7 +35,7 @@ class Objective {
         lambda_(lambda),
         executor_(executor),
         row_((kChunk + simd().panel_width() - 1) / simd().panel_width() * simd().panel_width()),
-        slots_(std::clamp<std::size_t>(data.rows / kChunk, 1, kMostSlots)) {
+        slots_(slot_count(data)) {
     const std::size_t packed = std::max(kernels::packed_size(simd(), data.features, kChunk),
                                         kernels::packed_size(simd(), kChunk, data.features));
     for (Slot& slot : slots_) {
@@ -57,23 +58,33 @@ class Objective {
   double evaluate(const double* w, double* gradient) {
     ++evaluations_;
     executor_.run(slots_.size(), [&](std::size_t s) { evaluate_slot(s, w); });
+    const auto samples = static_cast<double>(data_.rows);
+    parallel_ranges(executor_, dimension(), 4096, [&](std::size_t first, std::size_t last) {
+      std::fill(gradient + first, gradient + last, 0.0);
+      for (const Slot& slot : slots_) {
+        for (std::size_t i = first; i < last; ++i) gradient[i] += slot.gradient[i];
+      }
+      for (std::size_t i = first; i < last; ++i) {
+        gradient[i] = gradient[i] / samples + lambda_ * w[i];
+      }
+    });
     double loss = 0;
     for (const Slot& slot : slots_) loss += slot.loss;
-    const auto samples = static_cast<double>(data_.rows);
-    double square = 0;
-    for (std::size_t i = 0; i < dimension(); ++i) {
-      double sum = 0;
-      for (const Slot& slot : slots_) sum += slot.gradient[i];
-      gradient[i] = sum / samples + lambda_ * w[i];
-      square += w[i] * w[i];
-    }
+    const double square = simd().dot(w, w, dimension());
     return loss / samples + lambda_ / 2 * square;
   }
 
  private:
   // A chunk of a thousand features fits a cache of the second level.
   static constexpr std::size_t kChunk = 64;
-  static constexpr std::size_t kMostSlots = 32;
+
+  /// Enough for many threads; fewer where their gradients are large.
+  static std::size_t slot_count(const data::Dataset& data) {
+    constexpr std::size_t kMostWeights = 8'000'000;
+    const std::size_t most =
+        std::clamp<std::size_t>(kMostWeights / (data.classes * data.features), 8, 32);
+    return std::clamp<std::size_t>(data.rows / kChunk, 1, most);
+  }
 
   struct Slot {
     double loss = 0;
@@ -214,7 +225,7 @@ class Search {
     parameters.m = 20;
     parameters.epsilon = 0;  // progress() says when it is enough
     parameters.gtol = 0.5;
-    parameters.max_linesearch = 60;
+    parameters.max_linesearch = 20;
     const int result = lbfgs(size, x.get(), nullptr, evaluate, progress, this, &parameters);
     if (result == LBFGSERR_OUTOFMEMORY) throw std::bad_alloc();
   }
@@ -276,7 +287,9 @@ Optimum find_optimum(const data::Task& task, double lambda, double tolerance, Ex
   check_number("lambda", lambda);
   check_number("tolerance", tolerance);
   const data::Dataset& data = task.train;
-  if (data.rows == 0) throw std::invalid_argument("No optimum: the task has no samples");
+  if (data.rows == 0 || data.classes * data.features == 0) {
+    throw std::invalid_argument("No optimum: the task has no samples or no features");
+  }
   const std::size_t most = std::numeric_limits<int>::max() - 64;
   if (data.classes * data.features > most) {
     throw std::invalid_argument(fmt::format("No optimum: {} x {} weights are more than {}",

@@ -144,15 +144,21 @@ void Trainer::step(std::span<const std::uint32_t> rows) {
   const std::size_t block = block_members();
   const std::size_t blocks = (places_.size() + block - 1) / block;
   std::vector<char> alive(places_.size(), 1);
-  parallel_ranges(*executor_, blocks, 1, [&](std::size_t first, std::size_t last) {
-    std::vector<float> gradients(block * dimension_);
-    std::vector<double> rough(block);
-    for (std::size_t b = first; b < last; ++b) {
-      const std::size_t begin = b * block;
-      const std::size_t end = std::min(begin + block, places_.size());
-      step_block(*batch, rows, begin, end, gradients.data(), rough.data(), alive.data());
-    }
-  });
+  const auto step_one = [&](std::size_t b) {
+    // Kept by the thread from step to step.
+    static thread_local std::vector<float> gradients;
+    static thread_local std::vector<double> rough;
+    if (gradients.size() < block * dimension_) gradients.resize(block * dimension_);
+    if (rough.size() < block) rough.resize(block);
+    const std::size_t begin = b * block;
+    step_block(*batch, rows, begin, std::min(begin + block, places_.size()), gradients.data(),
+               rough.data(), alive.data());
+  };
+  if (blocks == 1) {
+    step_one(0);
+  } else {
+    executor_->run(blocks, step_one);
+  }
   ++steps_;
   remove_diverged(alive);
 }
