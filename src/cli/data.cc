@@ -29,6 +29,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
 
+/// On one line. Names from files may be no UTF-8.
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 struct Options {
   std::string name;
   fs::path data_dir;
@@ -71,7 +76,7 @@ int run_list(const Options& options, const Common& common) {
                          {"summary", recipe.summary},     {"found_in", place},
                          {"files", std::move(files)},     {"page", recipe.page},
                          {"reference", recipe.reference}, {"options", std::move(known)}};
-      fmt::print("{}\n", line.dump());
+      fmt::print("{}", line_of(line));
       continue;
     }
     const std::string missing = recipe.files.empty() ? "" : "-";
@@ -167,14 +172,14 @@ int run_describe(const Options& options, const Common& common) {
   if (!common.json && !common.quiet) print_recipe(recipe);
   const data::Task task = data::load_task(options.name, load);
   if (common.json) {
-    fmt::print("{}\n", Json{{"event", "notes"}, {"notes", task.notes}}.dump());
+    fmt::print("{}", line_of({{"event", "notes"}, {"notes", task.notes}}));
   } else {
     for (const std::string& note : task.notes) fmt::print("- {}\n", note);
   }
   const auto show = [&](const data::Dataset& part, const char* name) {
     const data::Description facts = data::describe(part);
     if (common.json) {
-      fmt::print("{}\n", to_json(part, facts, name).dump());
+      fmt::print("{}", line_of(to_json(part, facts, name)));
     } else {
       print_dataset(part, facts, name);
     }
@@ -209,7 +214,7 @@ int run_verify(const Options& options, const Common& common) {
                            {"file", file},
                            {"state", data::state_name(check.state)},
                            {"detail", check.detail}};
-        fmt::print("{}\n", line.dump());
+        fmt::print("{}", line_of(line));
       } else {
         table.add({recipe->name, file, data::state_name(check.state), check.detail});
       }
@@ -267,11 +272,10 @@ int run_fetch(const Options& options, const Common& common) {
                .progress = ProgressLine(common.quiet)});
   for (const fs::path& path : paths) {
     if (common.json) {
-      fmt::print("{}\n", Json{{"event", "file"},
-                              {"data", recipe.name},
-                              {"file", path.string()},
-                              {"bytes", fs::file_size(path)}}
-                             .dump());
+      fmt::print("{}", line_of({{"event", "file"},
+                                {"data", recipe.name},
+                                {"file", path.string()},
+                                {"bytes", fs::file_size(path)}}));
     } else {
       fmt::print("{}\n", path.string());
     }

@@ -82,7 +82,7 @@ std::vector<train::Setting> settings_of(const Options& options) {
 /// Numbers that JSON cannot hold become null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const train::Member& member, const train::Point& point, bool many) {
+Json to_json(const train::Member& member, const train::Point& point, bool many, bool diagnose) {
   Json json{{"event", "point"}};
   if (many) json["member"] = member.id;
   json["epoch"] = point.epoch;
@@ -90,6 +90,11 @@ Json to_json(const train::Member& member, const train::Point& point, bool many) 
   json["train_loss"] = number(point.train_loss);
   json["validation_loss"] = number(point.validation_loss);
   json["validation_accuracy"] = number(point.validation_accuracy);
+  if (diagnose) {
+    json["estimator_error"] = number(point.estimator_error);
+    json["error_ratio"] = number(point.estimator_error / point.batch_error);
+    json["delta"] = number(point.delta);
+  }
   json["gradient_evaluations"] = point.gradient_evaluations;
   json["seconds"] = point.seconds;
   return json;
@@ -209,7 +214,7 @@ class Run {
 
   void show(const train::Member& member, const train::Point& point, bool many) const {
     if (common_.json) {
-      fmt::print("{}\n", to_json(member, point, many).dump());
+      fmt::print("{}\n", to_json(member, point, many, options_.train.diagnose).dump());
       std::fflush(stdout);
     } else if (!many) {
       const std::string validation =
@@ -318,6 +323,8 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
   command->add_option("--sampling", options->sampling, "Whole epochs, or each batch drawn afresh")
       ->check(CLI::IsMember({"epochs", "independent"}))
       ->capture_default_str();
+  command->add_flag("--diagnose", options->train.diagnose,
+                    "Measure |G - grad F|^2 in the last step of each epoch (with --json)");
   command->add_option("--memory", options->memory, "MiB for a wave of members; 0 is no limit")
       ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint,

@@ -108,13 +108,17 @@ Corpus read_newsgroups_archive(std::unique_ptr<ByteSource> source, Headers heade
 
 Corpus read_newsgroups_folders(const std::vector<std::filesystem::path>& parts, Headers headers) {
   CorpusBuilder builder(headers);
-  for (const std::filesystem::path& part : parts) {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(part)) {
-      if (!entry.is_regular_file()) continue;
-      const auto source = open_raw(entry.path());
-      const auto inside = entry.path().lexically_relative(part);
-      builder.add(*source, (part.filename() / inside).generic_string());
+  try {
+    for (const std::filesystem::path& part : parts) {
+      for (const auto& entry : std::filesystem::recursive_directory_iterator(part)) {
+        if (!entry.is_regular_file()) continue;
+        const auto source = open_raw(entry.path());
+        const auto inside = entry.path().lexically_relative(part);
+        builder.add(*source, (part.filename() / inside).generic_string());
+      }
     }
+  } catch (const std::filesystem::filesystem_error& error) {
+    throw DataError(error.what());
   }
   return builder.finish(parts.empty() ? "" : parts.front().string());
 }

@@ -189,12 +189,13 @@ struct Sign {
 // ---- the loop ------------------------------------------------------------------------------
 
 template <class E, class S, class T>
-HWY_INLINE void step_values(Values<T>& x, const Constants<T>& k, Sums<T>& sums) {
+HWY_INLINE Vec<T> step_values(Values<T>& x, const Constants<T>& k, Sums<T>& sums) {
   x.gradient = hn::MulAdd(k.l2, x.weights, x.gradient);
   const Vec<T> estimate = E::template estimate<T>(x, k, sums);
   const Vec<T> direction = S::template direction<T>(estimate, x, k);
   x.weights = hn::MulAdd(k.minus_lr, direction, hn::Mul(k.shrink, x.weights));
   if constexpr (E::kAfter) E::template after<T>(x, sums);
+  return estimate;
 }
 
 template <class E, class S, class T>
@@ -213,7 +214,8 @@ void run_pass(const PassStreams<T>& s, const PassScalars<T>& scalars, std::size_
     if constexpr (E::kStates > 1) x.second = load(s.second + i);
     if constexpr (E::kStates > 2) x.third = load(s.third + i);
     if constexpr (S::kMoment) x.moment = load(s.moment + i);
-    step_values<E, S, T>(x, k, sums);
+    const Vec<T> estimate = step_values<E, S, T>(x, k, sums);
+    if (s.estimate != nullptr) store(estimate, s.estimate + i);
     store(x.weights, s.weights + i);
     if constexpr (E::kStates > 0) store(x.first, s.first + i);
     if constexpr (E::kStates > 1) store(x.second, s.second + i);

@@ -43,10 +43,11 @@ struct PassStreams {
   T* weights = nullptr;
   const T* gradient = nullptr;
   const T* given = nullptr;
-  T* first = nullptr;   // average: m; diagonal, rank-one: a
-  T* second = nullptr;  // diagonal, rank-one: b
-  T* third = nullptr;   // rank-one: c
-  T* moment = nullptr;  // second_moment: v
+  T* first = nullptr;     // average: m; diagonal, rank-one: a
+  T* second = nullptr;    // diagonal, rank-one: b
+  T* third = nullptr;     // rank-one: c
+  T* moment = nullptr;    // second_moment: v
+  T* estimate = nullptr;  // where G goes, if anybody wants it
 };
 
 template <class T>

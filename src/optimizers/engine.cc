@@ -138,7 +138,7 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
         segment.weights.data() + block.begin, segment.gradient.data() + block.begin,
         shifted(base.given, block.flat),      shifted(base.first, block.flat),
         shifted(base.second, block.flat),     shifted(base.third, block.flat),
-        shifted(moment_.data(), block.flat)};
+        shifted(moment_.data(), block.flat),  shifted(estimate_.data(), block.flat)};
     pass_(streams, scalars_[block.segment], block.count, &sums_[block.index]);
   };
   const std::size_t together = kernels::sums_up(estimator_->stage()) ? 1 : layout_.blocks();

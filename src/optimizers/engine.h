@@ -31,8 +31,14 @@ class Engine {
   const Estimator<T>& estimator() const { return *estimator_; }
   std::size_t state_bytes() const { return estimator_->state_bytes() + moment_.bytes(); }
   std::size_t workspace_bytes() const {
-    return estimator_->workspace_bytes() + sums_.size() * sizeof(kernels::PassSums);
+    return estimator_->workspace_bytes() + estimate_.bytes() +
+           sums_.size() * sizeof(kernels::PassSums);
   }
+  /// Keeps G of each step from now on, or no longer.
+  void keep_estimate(bool keep) {
+    if (keep != !estimate_.empty()) estimate_ = Buffer<T>(keep ? layout_.dimension() : 0);
+  }
+  std::span<const T> estimate() const { return estimate_.span(); }
   void save(StateWriter& writer) const;
   void load(StateReader& reader);
 
@@ -52,6 +58,7 @@ class Engine {
   std::unique_ptr<Estimator<T>> estimator_;
   kernels::Pass<T> pass_;
   Buffer<T> moment_;                              // second moment, where the scaling has one
+  Buffer<T> estimate_;                            // G of the last step, where it is kept
   std::vector<kernels::PassSums> sums_;           // a block each
   std::vector<kernels::PassScalars<T>> scalars_;  // a segment each
 };

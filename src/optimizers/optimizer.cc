@@ -43,6 +43,8 @@ std::size_t Optimizer::state_bytes() const { return stepper_->state_bytes(); }
 std::size_t Optimizer::workspace_bytes() const { return stepper_->workspace_bytes(); }
 std::uint64_t Optimizer::skipped_steps() const { return stepper_->skipped(); }
 const Diagnostics& Optimizer::last() const { return stepper_->last(); }
+void Optimizer::keep_estimate(bool keep) { stepper_->keep_estimate(keep); }
+std::vector<double> Optimizer::last_estimate() const { return stepper_->last_estimate(); }
 
 void Optimizer::save(std::ostream& stream) const { stepper_->save(stream); }
 void Optimizer::load(std::istream& stream) { stepper_->load(stream); }

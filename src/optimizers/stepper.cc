@@ -106,6 +106,7 @@ void Stepper::step(std::span<const Segment<T>> segments) {
   } else {
     // Kept only if the step is made: a step that fails leaves nothing behind.
     Own fresh = std::make_unique<Engine<T>>(recipe_, layout_);
+    fresh->keep_estimate(keep_estimate_);
     stepped = fresh->step(segments, clock_, *executor_);
     if (stepped) adopt(std::move(fresh));
   }
@@ -198,6 +199,7 @@ void Stepper::load(std::istream& stream) {
     engine_ = std::monostate{};
   } else {
     adopt(std::move(loaded));
+    keep_estimate(keep_estimate_);
   }
 }
 
@@ -209,6 +211,19 @@ void Stepper::set_lr(const Schedule& lr) {
 void Stepper::set_executor(std::shared_ptr<Executor> executor) {
   if (executor == nullptr) throw std::invalid_argument(recipe_.name + ": no executor given");
   executor_ = std::move(executor);
+}
+
+void Stepper::keep_estimate(bool keep) {
+  keep_estimate_ = keep;
+  if (auto* engine = std::get_if<FloatEngine>(&engine_)) (*engine)->keep_estimate(keep);
+  if (auto* engine = std::get_if<DoubleEngine>(&engine_)) (*engine)->keep_estimate(keep);
+}
+
+std::vector<double> Stepper::last_estimate() const {
+  const auto copy = [](auto values) { return std::vector<double>(values.begin(), values.end()); };
+  if (const auto* engine = std::get_if<FloatEngine>(&engine_)) return copy((*engine)->estimate());
+  if (const auto* engine = std::get_if<DoubleEngine>(&engine_)) return copy((*engine)->estimate());
+  return {};
 }
 
 void Stepper::weights_changed() {

@@ -34,6 +34,8 @@ class Stepper {
   void set_lr(const Schedule& lr);
   void set_executor(std::shared_ptr<Executor> executor);
   void weights_changed();
+  void keep_estimate(bool keep);
+  std::vector<double> last_estimate() const;
   const Diagnostics& last() const;
   std::size_t state_bytes() const;
   std::size_t workspace_bytes() const;
@@ -54,6 +56,7 @@ class Stepper {
   Clock clock_;
   std::uint64_t skipped_ = 0;
   bool started_with_values_ = false;
+  bool keep_estimate_ = false;
   std::shared_ptr<Executor> executor_;
   std::variant<std::monostate, FloatEngine, DoubleEngine> engine_;
 };

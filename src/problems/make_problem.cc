@@ -9,15 +9,50 @@
 #include <vector>
 
 #include "base/suggest.h"
+#include "problems/ffn.h"
 #include "problems/softmax.h"
 
 namespace tandem::problems {
+namespace {
+
+/// Whether the last column is ones, which makes a bias of the first layer's own one too many.
+bool has_bias_column(const data::Dataset& data) {
+  if (data.sparse || data.rows == 0) return false;
+  for (std::size_t row = 0; row < data.rows; ++row) {
+    if (data.dense[(row + 1) * data.features - 1] != 1.0F) return false;
+  }
+  return true;
+}
+
+std::vector<std::size_t> parse_widths(const std::string& model) {
+  std::vector<std::size_t> widths;
+  const char* at = model.data() + std::string_view("ffn:").size();
+  const char* end = model.data() + model.size();
+  while (true) {
+    std::size_t width = 0;
+    const auto result = std::from_chars(at, end, width);
+    if (result.ec != std::errc{} || width == 0 || (result.ptr != end && *result.ptr != ',')) {
+      throw std::invalid_argument(fmt::format(
+          "Invalid model '{}', expected widths of hidden layers as in ffn:100 or ffn:100,50",
+          model));
+    }
+    widths.push_back(width);
+    if (result.ptr == end) return widths;
+    at = result.ptr + 1;
+  }
+}
+
+}  // namespace
 
 std::unique_ptr<Problem> make_problem(const std::string& model,
                                       std::shared_ptr<const data::Task> task, double lambda) {
   if (model == "logistic") return std::make_unique<SoftmaxRegression>(std::move(task), lambda);
+  if (model.rfind("ffn:", 0) == 0) {
+    const bool input_bias = !has_bias_column(task->train);
+    return std::make_unique<FeedForward>(std::move(task), parse_widths(model), lambda, input_bias);
+  }
   throw std::invalid_argument(
-      fmt::format("Unknown model '{}'{}", model, suggestion(model, {"logistic"})));
+      fmt::format("Unknown model '{}'{}", model, suggestion(model, {"logistic", "ffn:100"})));
 }
 
 }  // namespace tandem::problems

@@ -264,8 +264,6 @@ TEST_P(SoftmaxRegressionTest, WeightsThatAreNotFiniteShow) {
     const float infinity = std::numeric_limits<float>::infinity();
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity}) {
       for (const Rows& rows : {all, without}) {
-        // Its probability is 0, and that is a number.
-        if (bad == -infinity && rows.size() < all.size()) continue;
         auto weights = some_weights(8);
         weights[c * kFeatures + kFeatures - 1] = bad;
         const Answer answer = ask(*problem_.batch(Problem::Part::train, rows), weights);

@@ -27,6 +27,27 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 
 }  // namespace
 
+std::vector<double> full_gradient(const Problem& problem, const float* weights) {
+  constexpr std::size_t kChunk = 256;
+  const std::size_t samples = problem.samples();
+  std::vector<double> sum(problem.dimension(), 0);
+  std::vector<float> gradient(problem.dimension());
+  std::vector<std::uint32_t> rows;
+  double rough = 0;
+  for (std::size_t begin = 0; begin < samples; begin += kChunk) {
+    rows.clear();
+    for (std::size_t row = begin; row < std::min(samples, begin + kChunk); ++row) {
+      rows.push_back(static_cast<std::uint32_t>(row));
+    }
+    problem.batch(Problem::Part::train, rows)->gradients(1, weights, gradient.data(), &rough);
+    const double share = static_cast<double>(rows.size()) / static_cast<double>(samples);
+    for (std::size_t i = 0; i < sum.size(); ++i) {
+      sum[i] += share * static_cast<double>(gradient[i]);
+    }
+  }
+  return sum;
+}
+
 Method parse_method(const std::string& name) {
   const std::size_t plus = name.find('+');
   if (plus != std::string::npos) {

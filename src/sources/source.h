@@ -12,6 +12,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/state_stream.h"
 
@@ -32,6 +33,9 @@ class Source {
   virtual void save(StateWriter& writer) const = 0;
   virtual void load(StateReader& reader) = 0;
 };
+
+/// The mean of the gradients of f_n over all training samples, without lambda; a fixed order of samples, so that its bits are.
+std::vector<double> full_gradient(const Problem& problem, const float* weights);
 
 /// A method is a source with a rule: "svrg+diag-to". Short names: saga, svrg, storm (with sgd), vradam (svrg+adam). A rule alone has
 /// the source "minibatch".

@@ -7,9 +7,6 @@
 namespace tandem::sources {
 namespace {
 
-/// Samples of a full gradient that are looked at together; fixed, so that its bits are.
-constexpr std::size_t kChunk = 256;
-
 class Svrg : public Source {
  public:
   explicit Svrg(const Problem& problem)
@@ -22,24 +19,10 @@ class Svrg : public Source {
 
   void epoch(const float* weights) override {
     std::copy_n(weights, dimension_, snapshot_.begin());
-    const std::size_t samples = problem_.samples();
-    std::vector<double> sum(dimension_, 0);
-    std::vector<std::uint32_t> rows;
-    double rough = 0;
-    for (std::size_t begin = 0; begin < samples; begin += kChunk) {
-      rows.clear();
-      for (std::size_t row = begin; row < std::min(samples, begin + kChunk); ++row) {
-        rows.push_back(static_cast<std::uint32_t>(row));
-      }
-      problem_.batch(Problem::Part::train, rows)->gradients(1, weights, gradients_.data(), &rough);
-      for (std::size_t i = 0; i < dimension_; ++i) {
-        sum[i] += static_cast<double>(gradients_[i]) * static_cast<double>(rows.size());
-      }
-    }
-    for (std::size_t i = 0; i < dimension_; ++i) {
-      full_[i] = static_cast<float>(sum[i] / static_cast<double>(samples));
-    }
-    evaluations_ += samples;
+    const std::vector<double> full = full_gradient(problem_, weights);
+    std::transform(full.begin(), full.end(), full_.begin(),
+                   [](double value) { return static_cast<float>(value); });
+    evaluations_ += problem_.samples();
   }
 
   double gradient(const Batch& batch, std::span<const std::uint32_t> rows, const float* weights,

@@ -54,11 +54,15 @@ Trainer::Trainer(const Problem& problem, const std::vector<Setting>& settings,
         fmt::format("Invalid batch: {}, expected 1 to {}, the number of training samples",
                     options.batch, problem.samples()));
   }
+  if (!options.optimum.empty() && options.optimum.size() != dimension_) {
+    throw std::invalid_argument(fmt::format("Invalid optimum: {} weights, expected {}",
+                                            options.optimum.size(), dimension_));
+  }
   weights_ = Buffer<float>(settings.size() * dimension_);
   for (std::size_t id = 0; id < settings.size(); ++id) {
     const sources::Method method = sources::parse_method(settings[id].method);
     OptionMap rest = settings[id].options;
-    Place place{id, nullptr, sources::make_source(method, problem, rest)};
+    Place place{id, nullptr, sources::make_source(method, problem, rest), -1, {}};
     // The problem owns lambda; the pass adds lambda w to the gradient.
     if (problem.lambda() != 0) {
       if (rest.contains("l2")) {
@@ -108,7 +112,13 @@ bool Trainer::epoch() {
   const std::vector<std::uint32_t> order = epoch_order();
   for (std::size_t at = 0; at + options_.batch <= order.size() && !places_.empty();
        at += options_.batch) {
-    step(std::span(order).subspan(at, options_.batch));
+    const auto rows = std::span(order).subspan(at, options_.batch);
+    const bool last = at + 2 * options_.batch > order.size();
+    if (last && options_.diagnose) {
+      diagnosed_step(rows);
+    } else {
+      step(rows);
+    }
   }
   for (Place& place : places_) place.optimizer->epoch_end();
   seconds_ += now() - begin;
@@ -202,6 +212,41 @@ void Trainer::step_block(const Batch& batch, std::span<const std::uint32_t> rows
   }
 }
 
+void Trainer::diagnosed_step(std::span<const std::uint32_t> rows) {
+  const auto batch = problem_.batch(Problem::Part::train, rows);
+  std::vector<std::vector<double>> full(members_.size());
+  parallel_ranges(*executor_, places_.size(), 1, [&](std::size_t first, std::size_t last) {
+    std::vector<float> gradient(dimension_);
+    double rough = 0;
+    for (std::size_t at = first; at < last; ++at) {
+      const float* w = weights_at(at);
+      std::vector<double> grad = sources::full_gradient(problem_, w);
+      batch->gradients(1, w, gradient.data(), &rough);
+      double error = 0;
+      for (std::size_t i = 0; i < dimension_; ++i) {
+        const double off = static_cast<double>(gradient[i]) - grad[i];
+        error += off * off;
+        grad[i] += problem_.lambda() * static_cast<double>(w[i]);
+      }
+      places_[at].diagnosed.batch_error = error;
+      places_[at].optimizer->keep_estimate();
+      full[places_[at].id] = std::move(grad);
+    }
+  });
+  step(rows);
+  for (Place& place : places_) {
+    const std::vector<double> estimate = place.optimizer->last_estimate();
+    double error = 0;
+    for (std::size_t i = 0; i < dimension_; ++i) {
+      const double off = estimate[i] - full[place.id][i];
+      error += off * off;
+    }
+    place.diagnosed.estimator_error = error;
+    place.diagnosed.delta = place.optimizer->last().delta;
+    place.optimizer->keep_estimate(false);
+  }
+}
+
 /// The last member takes the place of one that left; nothing depends on places.
 void Trainer::remove_diverged(const std::vector<char>& alive) {
   for (std::size_t place = alive.size(); place > 0; --place) {
@@ -269,6 +314,16 @@ void Trainer::measure() {
     point.validation_accuracy = held_out > 0 && problem_.classifies()
                                     ? static_cast<double>(validation[place].correct) / count
                                     : kNone;
+    point.estimator_error = entry.diagnosed.estimator_error;
+    point.batch_error = entry.diagnosed.batch_error;
+    point.delta = entry.diagnosed.delta;
+    if (!options_.optimum.empty()) {
+      point.distance = 0;
+      for (std::size_t i = 0; i < dimension_; ++i) {
+        const double off = static_cast<double>(w[i]) - options_.optimum[i];
+        point.distance += off * off;
+      }
+    }
     if (!std::isfinite(point.train_loss)) {
       alive[place] = 0;
       continue;
@@ -303,7 +358,8 @@ std::string Trainer::fingerprint() const {
                                  problem_.description(), problem_.samples(), options_.batch,
                                  options_.seed, static_cast<int>(options_.init), options_.shuffle,
                                  static_cast<int>(options_.sampling));
-  text += fmt::format(" lambda={} target={}", problem_.lambda(), cpu_target());
+  text += fmt::format(" lambda={} diagnose={} target={}", problem_.lambda(), options_.diagnose,
+                      cpu_target());
   for (const Member& member : members_) {
     text += "\n" + member.setting.method;
     for (const auto& [name, value] : member.setting.options) {
@@ -334,6 +390,10 @@ void Trainer::save(std::ostream& stream) const {
       writer.number("train_loss", point.train_loss);
       writer.number("validation_loss", point.validation_loss);
       writer.number("validation_accuracy", point.validation_accuracy);
+      writer.number("estimator_error", point.estimator_error);
+      writer.number("batch_error", point.batch_error);
+      writer.number("delta", point.delta);
+      writer.number("distance", point.distance);
     }
   }
   writer.count("alive", places_.size());
@@ -374,6 +434,10 @@ void Trainer::load(std::istream& stream) {
       point.train_loss = reader.number("train_loss");
       point.validation_loss = reader.number("validation_loss");
       point.validation_accuracy = reader.number("validation_accuracy");
+      point.estimator_error = reader.number("estimator_error");
+      point.batch_error = reader.number("batch_error");
+      point.delta = reader.number("delta");
+      point.distance = reader.number("distance");
       member.points.push_back(point);
     }
   }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -40,6 +41,9 @@ struct TrainOptions {
   Init init = Init::normal;              // N(0, 1), as the paper starts
   bool shuffle = true;                   // off: rows in the order of the file
   Sampling sampling = Sampling::epochs;  // independent: each batch drawn afresh
+  // Measure the estimators in the last step of each epoch: costs a full gradient a member.
+  bool diagnose = false;
+  std::vector<double> optimum = {};  // w*, if known: points then tell the distance
   // A loss so many times what it was at the start is divergence.
   double divergence = 1000;
 };
@@ -53,6 +57,11 @@ struct Point {
   double train_loss = 0;
   double validation_loss = 0;  // NaN where there is no validation part
   double validation_accuracy = 0;
+  // NaN unless asked for, and at the start:
+  double estimator_error = std::numeric_limits<double>::quiet_NaN();  // |G - grad F|^2
+  double batch_error = std::numeric_limits<double>::quiet_NaN();      // |g - grad F|^2
+  double delta = std::numeric_limits<double>::quiet_NaN();            // as in Diagnostics
+  double distance = std::numeric_limits<double>::quiet_NaN();         // |w - w*|^2
 };
 
 struct Member {
@@ -94,10 +103,13 @@ class Trainer {
     std::unique_ptr<Optimizer> optimizer;
     std::unique_ptr<sources::Source> source;  // null: the batch's own gradient
     double first_loss = -1;                   // rough, of its first step
+    Point diagnosed = {};                     // what the last diagnosed step told
   };
 
   void start();
   void measure();
+  /// A step after which each member knows how far its estimate was from the full gradient.
+  void diagnosed_step(std::span<const std::uint32_t> rows);
   std::vector<LossSum> losses(Problem::Part part, std::size_t samples) const;
   std::vector<std::uint32_t> epoch_order() const;
   void step(std::span<const std::uint32_t> rows);

@@ -167,6 +167,35 @@ TEST(Trainer, VarianceReductionConverges) {
   EXPECT_GT(sgd - saga, 10 * std::abs(saga - svrg));
 }
 
+// SGD's estimate is the batch's gradient; an average is nearer to the full one near the optimum; a look changes nothing.
+TEST(Trainer, MeasuresEstimators) {
+  const auto problem = problems::make_problem("logistic", synthetic(), 0.05);
+  TrainOptions options = few_epochs();
+  options.epochs = 20;
+  options.diagnose = true;
+  options.optimum.assign(problem->dimension(), 0.0);
+  const std::vector<Setting> settings = {{"sgd", {{"lr", "0.01"}}},
+                                         {"momentum", {{"lr", "0.01"}}},
+                                         {"diag-to", {{"lr", "0.01"}, {"alpha", "0.01"}}},
+                                         {"adam", {{"lr", "0.001"}}}};
+  const std::vector<Member> members = train_all(*problem, settings, options, 2);
+  const Point& sgd = members[0].points.back();
+  EXPECT_NEAR(sgd.estimator_error, sgd.batch_error, 1e-5 * sgd.batch_error);
+  EXPECT_GT(sgd.distance, 0);
+  EXPECT_TRUE(std::isnan(sgd.delta));
+  EXPECT_TRUE(std::isnan(members[0].points[0].estimator_error));
+  double ratio = 0;
+  for (std::size_t i = 11; i < 21; ++i) {
+    const Point& point = members[1].points[i];
+    ratio += point.estimator_error / point.batch_error / 10;
+  }
+  EXPECT_LT(ratio, 0.5);
+  EXPECT_GT(members[2].points.back().delta, 0.1);
+  options.diagnose = false;
+  const std::vector<Member> plain = train_all(*problem, settings, options, 1);
+  for (std::size_t i = 0; i < members.size(); ++i) expect_same(members[i], plain[i]);
+}
+
 TEST(Trainer, DivergedMembersLeaveAtOnce) {
   const auto problem = problems::make_problem("logistic", synthetic(), 0);
   std::vector<Setting> settings(30, Setting{"sgd", {{"lr", "1e20"}}});
