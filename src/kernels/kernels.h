@@ -31,7 +31,7 @@ struct BlockRates {
 /// Of some samples of one member.
 struct SoftmaxLoss {
   double loss = 0;          // the sum of cross entropies
-  std::size_t correct = 0;  // samples whose class has the largest logit
+  std::size_t correct = 0;  // samples whose class is the first with the largest logit
 };
 
 template <class T>

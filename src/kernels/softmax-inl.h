@@ -81,7 +81,12 @@ SoftmaxLoss softmax_loss(const T* logits, std::size_t row, std::size_t classes,
     for (std::size_t i = 0; i < count; ++i) {
       const T own = logits[labels[n + i] * row + n + i];
       result.loss += static_cast<double>(maxima[i]) - static_cast<double>(own);
-      result.correct += own == maxima[i] ? 1 : 0;
+      // Of classes with the same logit the first is the model's answer.
+      bool correct = own == maxima[i];
+      for (std::size_t c = 0; correct && c < labels[n + i]; ++c) {
+        correct = logits[c * row + n + i] != maxima[i];
+      }
+      result.correct += correct ? 1 : 0;
     }
   });
   result.loss += sum_lanes<T>(logs);
