@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Timing for benchmarks: the best of several rounds, so that other work on the machine matters less.
+// Timing for benchmarks: the best of several rounds, so that other work on the machine matters
+// less.
 #pragma once
 
 #include <algorithm>

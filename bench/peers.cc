@@ -21,7 +21,8 @@ using Ger = void (*)(int, int, int, float, const float*, int, const float*, int,
 }  // namespace
 
 std::optional<Blas> Blas::load(int threads) {
-  // OpenBLAS takes a CPU newer than itself for a very old one unless told, and reads this when it is loaded.
+  // OpenBLAS takes a CPU newer than itself for a very old one unless told, and reads this when it
+  // is loaded.
   const bool avx512 = std::strncmp(cpu_target(), "AVX3", 4) == 0;
   const bool avx2 = std::strcmp(cpu_target(), "AVX2") == 0;
   if (avx512) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);

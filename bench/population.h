@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `tandem bench population`: what training many settings at once costs, on generated data of the shapes of MNIST, NSL-KDD and
-// 20 Newsgroups.
+// `tandem bench population`: what training many settings at once costs, on generated data of the
+// shapes of MNIST, NSL-KDD and 20 Newsgroups.
 #pragma once
 
 #include <cstddef>

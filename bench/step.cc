@@ -166,8 +166,8 @@ void full_span(const Bench& bench) {
   constexpr std::size_t kFrom = 64;
   if (steps <= kFrom) return;
 
-  // Other work on the machine comes and goes within a run of seconds, so a read is timed beside each step; it is of a buffer far
-  // larger than the caches and small beside the history.
+  // Other work on the machine comes and goes within a run of seconds, so a read is timed beside
+  // each step; it is of a buffer far larger than the caches and small beside the history.
   std::vector<double> ratios(steps - kFrom, std::numeric_limits<double>::infinity());
   reset_peak();
   for (int run = 0; run < 3; ++run) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the fuzzers share: a reader gets the bytes, and may refuse them with DataError but do nothing else.
+// What the fuzzers share: a reader gets the bytes, and may refuse them with DataError but do
+// nothing else.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What users get wrong: sizes, types, names, values. Each is refused with std::invalid_argument that
-// names the thing, and a refused step changes nothing.
+// What users get wrong: sizes, types, names, values. Each is refused with std::invalid_argument
+// that names the thing, and a refused step changes nothing.
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What an optimizer says about itself (name, clock, rate, bytes of state, the registry's table), and
-// that it reaches the optimum of problems that know theirs.
+// What an optimizer says about itself (name, clock, rate, bytes of state, the registry's table),
+// and that it reaches the optimum of problems that know theirs.
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 

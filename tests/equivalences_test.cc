@@ -170,7 +170,8 @@ TEST(Equivalence, beta_1_and_alpha_0_is_sgd) {
               [](std::size_t d) { return SGD(d, {.lr = falling()}); }, "diag-to");
 }
 
-// ---- G = (1 - delta) p + delta g -----------------------------------------------------------------
+// ---- G = (1 - delta) p + delta g
+// -----------------------------------------------------------------
 
 /// The estimate that a step used, from the weights' change.
 template <class T>

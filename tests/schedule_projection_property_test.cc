@@ -234,7 +234,8 @@ TEST(ScheduleText, impossible_values_are_refused_and_named) {
   refused("5/(t-1)", {"offset", "-1"});
 }
 
-// ---- Projections ---------------------------------------------------------------------------------
+// ---- Projections
+// ---------------------------------------------------------------------------------
 
 Projection any_projection(const rc::Gen<double>& size) {
   switch (*rc::gen::inRange(0, 3)) {
@@ -309,7 +310,8 @@ TEST(ProjectionText, malformed_is_refused_and_quoted) {
         "ball(1) ball(2)", "box(1)", "box(-1, 1", "box(, 1)", "circle(1)", "none(1)"})
     EXPECT_TRUE(throws_saying<Invalid>([&] { Projection::parse(text); }, {text})) << text;
   EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("ball(-1)"); }, {"radius", "-1"}));
-  EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("ball(nan)"); }, {"ball(nan)", "number"}));
+  EXPECT_TRUE(
+      throws_saying<Invalid>([] { Projection::parse("ball(nan)"); }, {"ball(nan)", "number"}));
   EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("box(1, -1)"); }, {"box", "1", "-1"}));
   EXPECT_TRUE(throws_saying<Invalid>([] { Projection::parse("box(nan, 1)"); }, {"box", "nan"}));
   EXPECT_THROW(Projection::ball(-1), Invalid);

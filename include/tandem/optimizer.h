@@ -91,7 +91,8 @@ class Optimizer {
   /// Steps left out under `.on_nonfinite = skip`.
   std::uint64_t skipped_steps() const;
   const Diagnostics& last() const;
-  /// Keeps the estimate G of each step from now on, for those who study estimators; one more write a step. Not part of the state.
+  /// Keeps the estimate G of each step from now on, for those who study estimators; one more write
+  /// a step. Not part of the state.
   void keep_estimate(bool keep = true);
   /// G of the last step, all segments in one; empty where it was not kept.
   std::vector<double> last_estimate() const;

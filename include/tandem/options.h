@@ -81,12 +81,13 @@ struct RankOneTOOptions {
   Schedule alpha = 0.01;  // how fast A learns; 0 leaves momentum
   Schedule beta = 0.1;    // how fast b learns; 0.1 is momentum 0.9
   double decay = 1;
-  // Divides alpha by normalize_eps + s^2 for a and |a|^2 |w|^2 for c (s = c.w, its change capped), which bounds delta.
-  // False is the paper's algorithm; with an eps of 1e-8 prototypes diverged.
+  // Divides alpha by normalize_eps + s^2 for a and |a|^2 |w|^2 for c (s = c.w, its change capped),
+  // which bounds delta. False is the paper's algorithm; with an eps of 1e-8 prototypes diverged.
   bool normalize = false;
   double normalize_eps = 1e-2;
   std::vector<double> initial_a = {};  // d values; empty is 0
-  // d values; empty is w_1 / |w_1|^2, or 1 / sqrt(d) where w_1 = 0: with a = c = 0 nothing is learned.
+  // d values; empty is w_1 / |w_1|^2, or 1 / sqrt(d) where w_1 = 0: with a = c = 0 nothing is
+  // learned.
   std::vector<double> initial_c = {};
   std::vector<double> initial_b = {};  // d values; empty is 0
   double l2 = 0;
@@ -101,7 +102,8 @@ struct BlockTOOptions {
   Schedule alpha = 0.01;  // how fast A learns; 0 leaves momentum
   Schedule beta = 0.1;    // how fast b learns; 0.1 is momentum 0.9
   double decay = 1;
-  // Coordinates a block; the last one may be shorter. The state is 4 * (block + 1) bytes a parameter.
+  // Coordinates a block; the last one may be shorter. The state is 4 * (block + 1) bytes a
+  // parameter.
   std::size_t block = 16;
   // Divides alpha by normalize_eps + |w|^2 of the block, which bounds delta.
   // False is the paper's algorithm; with an eps of 1e-8 prototypes diverged.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the laboratory trains: a loss over samples, F(w) = mean of f_n(w) + lambda/2 |w|^2. Derive from it to train a model of your
-// own; examples/own_problem.cc is one in a page.
+// What the laboratory trains: a loss over samples, F(w) = mean of f_n(w) + lambda/2 |w|^2. Derive
+// from it to train a model of your own; examples/own_problem.cc is one in a page.
 #pragma once
 
 #include <cstddef>
@@ -24,16 +24,19 @@ struct LossSum {
   }
 };
 
-/// A set of samples, looked at by many members of a population in turn. Made once a batch, so that whatever depends on the samples
-/// alone is done once. Its functions are called from several threads at the same time.
+/// A set of samples, looked at by many members of a population in turn. Made once a batch, so that
+/// whatever depends on the samples alone is done once. Its functions are called from several
+/// threads at the same time.
 ///
-/// `weights` and `gradients` hold `members` models one after another, each as Problem::segments() says.
+/// `weights` and `gradients` hold `members` models one after another, each as Problem::segments()
+/// says.
 class Batch {
  public:
   virtual ~Batch() = default;
 
-  /// gradients = the gradient of the mean of f_n over the batch, without lambda. rough_losses[m] is a figure of that mean by which
-  /// a member that diverges is recognised: not finite, or a thousand times what it was at the start.
+  /// gradients = the gradient of the mean of f_n over the batch, without lambda. rough_losses[m] is
+  /// a figure of that mean by which a member that diverges is recognised: not finite, or a thousand
+  /// times what it was at the start.
   virtual void gradients(std::size_t members, const float* weights, float* gradients,
                          double* rough_losses) const = 0;
   /// losses[m] = sums over the batch.
@@ -56,7 +59,8 @@ class Problem {
   virtual bool classifies() const { return false; }
 
   enum class Part { train, validation };
-  /// `rows` are indices below samples() or validation_samples(). Gradients are asked of training batches alone.
+  /// `rows` are indices below samples() or validation_samples(). Gradients are asked of training
+  /// batches alone.
   virtual std::unique_ptr<Batch> batch(Part part, std::span<const std::uint32_t> rows) const = 0;
 
   std::size_t dimension() const {

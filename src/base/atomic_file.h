@@ -8,8 +8,8 @@
 
 namespace tandem {
 
-/// Calls `write` with a stream; the file appears when it returns. Throws std::runtime_error naming the file where that fails, and
-/// leaves no temporary file behind.
+/// Calls `write` with a stream; the file appears when it returns. Throws std::runtime_error naming
+/// the file where that fails, and leaves no temporary file behind.
 void write_atomically(const std::filesystem::path& path,
                       const std::function<void(std::ostream&)>& write);
 

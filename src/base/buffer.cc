@@ -11,7 +11,8 @@ namespace tandem {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// From here on a mapping of its own: its pages are zero without being written, and it can have huge pages.
+// From here on a mapping of its own: its pages are zero without being written, and it can have huge
+// pages.
 constexpr std::size_t kMapFrom = std::size_t{1} << 20;
 
 std::size_t round_up(std::size_t bytes) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A zero-filled array for state that may be large: aligned, not copied, and taken straight from the operating system in huge
-// pages where that pays, so that memory which is never written is never really used.
+// A zero-filled array for state that may be large: aligned, not copied, and taken straight from the
+// operating system in huge pages where that pays, so that memory which is never written is never
+// really used.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Splits a range over an executor's threads; ranges that are too small to pay for it stay on the calling thread.
+// Splits a range over an executor's threads; ranges that are too small to pay for it stay on the
+// calling thread.
 #pragma once
 
 #include <tandem/executor.h>
@@ -9,8 +10,9 @@
 
 namespace tandem {
 
-/// Calls body(first, last) for ranges that cover [0, count), of at least `grain` items each. What a range holds depends on the
-/// number of threads, so a body must give each item the same result whatever range it comes in.
+/// Calls body(first, last) for ranges that cover [0, count), of at least `grain` items each. What a
+/// range holds depends on the number of threads, so a body must give each item the same result
+/// whatever range it comes in.
 template <class Body>
 void parallel_ranges(Executor& executor, std::size_t count, std::size_t grain, const Body& body) {
   if (count == 0) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Random numbers that are the same on every machine: a counter and a mixing function (SplitMix64), so that a place in a stream is
-// a seed and a number, and nothing has to be saved to go on from it.
+// Random numbers that are the same on every machine: a counter and a mixing function (SplitMix64),
+// so that a place in a stream is a seed and a number, and nothing has to be saved to go on from it.
 #pragma once
 
 #include <cmath>

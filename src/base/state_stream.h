@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The file format of saved state: a magic word and a version, then named records in a fixed order, then a checksum of it all.
-// A reader knows what comes next and how long it must be, so nothing a file claims is believed before it is checked.
+// The file format of saved state: a magic word and a version, then named records in a fixed order,
+// then a checksum of it all. A reader knows what comes next and how long it must be, so nothing a
+// file claims is believed before it is checked.
 #pragma once
 
 #include <cstddef>

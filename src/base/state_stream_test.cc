@@ -77,7 +77,8 @@ TEST(StateStream, RefusesEveryTruncation) {
   }
 }
 
-// A flipped bit may change a value before the checksum tells: the expectations of read() are not for this test.
+// A flipped bit may change a value before the checksum tells: the expectations of read() are not
+// for this test.
 TEST(StateStream, RefusesEveryFlippedBit) {
   const std::string whole = written();
   for (std::size_t at = 0; at < whole.size(); ++at) {

@@ -16,7 +16,8 @@ bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-/// Levenshtein distance in which swapping two neighbours counts as one edit too; case does not count.
+/// Levenshtein distance in which swapping two neighbours counts as one edit too; case does not
+/// count.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1);
   std::vector<std::size_t> last(b.size() + 1);

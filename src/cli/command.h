@@ -32,7 +32,8 @@ void add_train(CLI::App& app, const Common& common, Job& job);
 void add_data(CLI::App& app, const Common& common, Job& job);
 void add_optimum(CLI::App& app, const Common& common, Job& job);
 
-/// The whole program: reads the command line, runs the job, turns errors into messages and exit codes.
+/// The whole program: reads the command line, runs the job, turns errors into messages and exit
+/// codes.
 int run(int argc, const char* const* argv);
 
 }  // namespace tandem::cli

@@ -43,7 +43,8 @@ struct Options {
   double most_megabytes = 1024;
 };
 
-// ---- list ----------------------------------------------------------------------------------------
+// ---- list
+// ----------------------------------------------------------------------------------------
 
 /// The folder in which the first file of a data set was found; empty if there is none, or no need.
 std::string place_of(const data::Recipe& recipe, const std::vector<fs::path>& search) {
@@ -94,7 +95,8 @@ int run_list(const Options& options, const Common& common) {
   return kDone;
 }
 
-// ---- describe ------------------------------------------------------------------------------------
+// ---- describe
+// ------------------------------------------------------------------------------------
 
 Json to_json(const data::Dataset& data, const data::Description& facts, const std::string& part) {
   Json counts = Json::object();
@@ -189,7 +191,8 @@ int run_describe(const Options& options, const Common& common) {
   return kDone;
 }
 
-// ---- verify --------------------------------------------------------------------------------------
+// ---- verify
+// --------------------------------------------------------------------------------------
 
 int run_verify(const Options& options, const Common& common) {
   const auto search = data::search_folders(options.data_dir);
@@ -224,7 +227,8 @@ int run_verify(const Options& options, const Common& common) {
   return good ? kDone : kData;
 }
 
-// ---- fetch ---------------------------------------------------------------------------------------
+// ---- fetch
+// ---------------------------------------------------------------------------------------
 
 /// Progress on standard error: a line that moves on a terminal, else a line when a file is there.
 class ProgressLine {

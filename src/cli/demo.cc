@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `tandem demo`: all rules on a logistic regression whose optimum is known, each tuned on a small grid with one order of
-// mini-batches and measured on others.
+// `tandem demo`: all rules on a logistic regression whose optimum is known, each tuned on a small
+// grid with one order of mini-batches and measured on others.
 #include <fmt/format.h>
 #include <tandem/tandem.h>
 

@@ -6,8 +6,9 @@
 #include "cli/command.h"
 
 int main(int argc, char** argv) {
-  // OpenMP threads that wait by spinning cost a busy machine most of its time (5 times the time of a training run was seen with one
-  // other job on two cores). The policy is read when the program is loaded, so it has to be loaded once more.
+  // OpenMP threads that wait by spinning cost a busy machine most of its time (5 times the time of
+  // a training run was seen with one other job on two cores). The policy is read when the program
+  // is loaded, so it has to be loaded once more.
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) {
     setenv("OMP_WAIT_POLICY", "passive", 1);
     execv("/proc/self/exe", argv);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `tandem train` as a user meets it: against a reference written in numpy (tests/reference), resumed, and with bad input.
+// `tandem train` as a user meets it: against a reference written in numpy (tests/reference),
+// resumed, and with bad input.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -62,7 +63,8 @@ TEST(Train, GridsAreOnePopulationAndItsMembersAreTheSingleRuns) {
   }
   const Result single = program(common + "--lr 0.3 --alpha 0.01 --threads 1");
   EXPECT_EQ(of_last, losses_of(single.out));
-  // Waves do not change anything either: 1 MiB is enough for all, so cut finer through the budget's unit.
+  // Waves do not change anything either: 1 MiB is enough for all, so cut finer through the budget's
+  // unit.
   EXPECT_EQ(json_lines(grid.out).back()["options"],
             (nlohmann::json{{"lr", "0.3"}, {"alpha", "0.01"}}));
 }

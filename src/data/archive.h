@@ -19,8 +19,8 @@ class ArchiveReader {
   ArchiveReader& operator=(const ArchiveReader&) = delete;
   ~ArchiveReader();
 
-  /// Moves to the next regular file; false after the last. Throws DataError for paths that lead out of the archive, for links
-  /// and devices, and for archives that are damaged.
+  /// Moves to the next regular file; false after the last. Throws DataError for paths that lead out
+  /// of the archive, for links and devices, and for archives that are damaged.
   bool next();
   /// Where the file lies in the archive: "20news-bydate-train/sci.space/59848".
   const std::string& path() const { return path_; }

@@ -61,7 +61,8 @@ TEST(Idx, RefusesATruncatedHeader) {
   }
 }
 
-// ---- SmallNORB -----------------------------------------------------------------------------------
+// ---- SmallNORB
+// -----------------------------------------------------------------------------------
 
 std::string norb_file(std::uint32_t magic, const std::vector<std::uint32_t>& sizes,
                       const std::string& elements) {
@@ -115,7 +116,8 @@ TEST(Norb, RefusesDamage) {
   }
 }
 
-// ---- CIFAR-10 ------------------------------------------------------------------------------------
+// ---- CIFAR-10
+// ------------------------------------------------------------------------------------
 
 std::string record(int label) {
   return std::string(1, static_cast<char>(label)) + std::string(kCifarPixels, 'p');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Where readers take their bytes from: a file (plain, .gz or .xz), a member of an archive, or memory. Bytes come as a stream, and
-// nothing is allocated for bytes that a header promises before they have really arrived.
+// Where readers take their bytes from: a file (plain, .gz or .xz), a member of an archive, or
+// memory. Bytes come as a stream, and nothing is allocated for bytes that a header promises before
+// they have really arrived.
 #pragma once
 
 #include <cstddef>
@@ -56,8 +57,8 @@ class MemorySource : public ByteSource {
 
 /// The bytes of a file as they are.
 std::unique_ptr<ByteSource> open_raw(const std::filesystem::path& path);
-/// The content of a file: decompressed where it begins as a gzip or xz file does. A name that ends in .gz or .xz must keep its
-/// word. Throws DataError, also for an empty file.
+/// The content of a file: decompressed where it begins as a gzip or xz file does. A name that ends
+/// in .gz or .xz must keep its word. Throws DataError, also for an empty file.
 std::unique_ptr<ByteSource> open_source(const std::filesystem::path& path);
 /// The content of a stream of bytes, in the same way.
 std::unique_ptr<ByteSource> decompress(std::unique_ptr<ByteSource> packed);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The binary format of CIFAR-10: records of a label byte (0 to 9) and 3072 pixel bytes, 32 x 32 red, then green, then blue.
-// Krizhevsky 2009, "Learning multiple layers of features from tiny images".
+// The binary format of CIFAR-10: records of a label byte (0 to 9) and 3072 pixel bytes, 32 x 32
+// red, then green, then blue. Krizhevsky 2009, "Learning multiple layers of features from tiny
+// images".
 #pragma once
 
 #include <cstddef>

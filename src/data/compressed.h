@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Streams that decompress another stream: gzip through zlib (libarchive ignores a gzip file's CRC), xz through liblzma. Every
-// checksum of the format is checked, and a stream that expands without end is refused.
+// Streams that decompress another stream: gzip through zlib (libarchive ignores a gzip file's CRC),
+// xz through liblzma. Every checksum of the format is checked, and a stream that expands without
+// end is refused.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace tandem::data {
 std::unique_ptr<ByteSource> open_gzip(std::unique_ptr<ByteSource> packed);
 std::unique_ptr<ByteSource> open_xz(std::unique_ptr<ByteSource> packed);
 
-/// Throws DataError when `expanded` bytes came of `packed` ones that real data would not expand to: more than 300 times as many,
-/// beyond the first 64 MiB.
+/// Throws DataError when `expanded` bytes came of `packed` ones that real data would not expand to:
+/// more than 300 times as many, beyond the first 64 MiB.
 void check_expansion(std::string_view name, std::uint64_t packed, std::uint64_t expanded);
 
 }  // namespace tandem::data

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Comma-separated values with a header line. A column is numeric or categorical by its first value, or because it is said to be;
-// the classes are the values of one column.
+// Comma-separated values with a header line. A column is numeric or categorical by its first value,
+// or because it is said to be; the classes are the values of one column.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ struct CsvOptions {
 /// More different words than this in a column are no categories.
 inline constexpr std::size_t kMostWords = 1000;
 
-/// All rows. With `like`, columns must have the same names, and the kinds and classes of `like` hold. Throws DataError;
-/// std::invalid_argument for a column that is not there.
+/// All rows. With `like`, columns must have the same names, and the kinds and classes of `like`
+/// hold. Throws DataError; std::invalid_argument for a column that is not there.
 Table read_csv(ByteSource& source, const CsvOptions& options, const Table* like = nullptr);
 
 }  // namespace tandem::data

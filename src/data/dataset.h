@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What a problem is trained on: rows of features with a class each, dense or sparse, and the function that makes one from the
-// name of a data set. How the files become numbers is the business of the recipes (recipe.h).
+// What a problem is trained on: rows of features with a class each, dense or sparse, and the
+// function that makes one from the name of a data set. How the files become numbers is the business
+// of the recipes (recipe.h).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,8 @@
 
 namespace tandem::data {
 
-/// Data are missing or damaged: the message names the file, the place in it, what was found and what was expected. Exit code 3.
+/// Data are missing or damaged: the message names the file, the place in it, what was found and
+/// what was expected. Exit code 3.
 class DataError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -38,7 +40,8 @@ struct Dataset {
   std::vector<std::uint32_t> labels;  // rows, each below classes
   std::vector<std::string> class_names;
 
-  /// XXH3 of shape, features and labels: what a stored run says it was trained on. Names do not count.
+  /// XXH3 of shape, features and labels: what a stored run says it was trained on. Names do not
+  /// count.
   std::uint64_t fingerprint() const;
   /// Memory of the arrays.
   std::size_t bytes() const;
@@ -57,15 +60,17 @@ struct LoadOptions {
   /// Random fraction of the rows held out, where the data set has no test part of its own.
   double validation = 0;
   std::uint64_t seed = 1;  // of that choice
-  /// The recipe's own options (vocabulary, stopwords, downsample, split, ...); unknown ones are refused.
+  /// The recipe's own options (vocabulary, stopwords, downsample, split, ...); unknown ones are
+  /// refused.
   std::map<std::string, std::string> options;
 };
 
 /// `data_dir` (unless empty), TANDEM_DATA (unless unset), and the system's folder of data sets.
 std::vector<std::filesystem::path> search_folders(const std::filesystem::path& data_dir = {});
 
-/// Makes the task of a data set: `mnist`, `libsvm:PATH`, `synthetic:rows=1000,features=20`, ...; recipe.h has the table.
-/// Throws std::invalid_argument for an unknown name or option, DataError for files that are missing or damaged.
+/// Makes the task of a data set: `mnist`, `libsvm:PATH`, `synthetic:rows=1000,features=20`, ...;
+/// recipe.h has the table. Throws std::invalid_argument for an unknown name or option, DataError
+/// for files that are missing or damaged.
 Task load_task(const std::string& spec, const LoadOptions& options);
 
 }  // namespace tandem::data

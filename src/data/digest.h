@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// MD5 and SHA-256 of files and streams: what publishers of data sets print beside their downloads. They guard against damage,
-// not against an enemy.
+// MD5 and SHA-256 of files and streams: what publishers of data sets print beside their downloads.
+// They guard against damage, not against an enemy.
 #pragma once
 
 #include <cstdint>

@@ -86,7 +86,8 @@ class Transfer {
     set(CURLOPT_USERAGENT, "tandem");
     set(CURLOPT_ERRORBUFFER, message_.data());
     set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(request_.most_bytes));
-    // As a range and not through RESUME_FROM, for which libcurl makes an error of an answer without range.
+    // As a range and not through RESUME_FROM, for which libcurl makes an error of an answer without
+    // range.
     if (start_ > 0) {
       range_ = fmt::format("{}-", start_);
       set(CURLOPT_RANGE, range_.c_str());

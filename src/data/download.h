@@ -10,7 +10,8 @@
 
 namespace tandem::data {
 
-/// The server or the way to it failed: what was asked for may come another time or from another place.
+/// The server or the way to it failed: what was asked for may come another time or from another
+/// place.
 class DownloadError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,7 +24,8 @@ struct Download {
   std::function<void(std::uint64_t received, std::uint64_t total)> progress;
 };
 
-/// Throws DownloadError, DataError for a file that is too large. What has come so far stays in the file.
+/// Throws DownloadError, DataError for a file that is too large. What has come so far stays in the
+/// file.
 void download(const Download& request);
 
 /// Whether a name can stand in an address as it is; others are escaped.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The one form of a message about bad data: the file, the place in it, what was found, what was expected.
+// The one form of a message about bad data: the file, the place in it, what was found, what was
+// expected.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ class FieldSplitter {
  public:
   explicit FieldSplitter(char separator = ',') : separator_(separator) {}
 
-  /// The fields, trimmed, valid as long as `line` and until the next call; nothing for a quote that does not end.
+  /// The fields, trimmed, valid as long as `line` and until the next call; nothing for a quote that
+  /// does not end.
   const std::vector<std::string_view>* split(std::string_view line);
 
  private:

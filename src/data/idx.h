@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The idx format of MNIST and Fashion-MNIST: 00 00 TYPE DIMENSIONS, a big-endian 32-bit size for each dimension, the elements.
-// LeCun, Cortes and Burges: "The MNIST database of handwritten digits". Elements are unsigned bytes (type 08) here.
+// The idx format of MNIST and Fashion-MNIST: 00 00 TYPE DIMENSIONS, a big-endian 32-bit size for
+// each dimension, the elements. LeCun, Cortes and Burges: "The MNIST database of handwritten
+// digits". Elements are unsigned bytes (type 08) here.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The text format of LIBSVM and SVMlight: `LABEL INDEX:VALUE INDEX:VALUE ...` a line, indices from 1 and ascending; what follows
-// a # is a comment. Chang and Lin 2011, "LIBSVM: a library for support vector machines".
+// The text format of LIBSVM and SVMlight: `LABEL INDEX:VALUE INDEX:VALUE ...` a line, indices from
+// 1 and ascending; what follows a # is a comment. Chang and Lin 2011, "LIBSVM: a library for
+// support vector machines".
 #pragma once
 
 #include <cstdint>
@@ -27,8 +28,9 @@ struct LibsvmRows {
   std::size_t rows() const { return labels.size(); }
 };
 
-/// All rows of the stream. With `like`, the labels must be among its classes, and features beyond its own are dropped and
-/// counted: a model trained on `like` has no weights for them. Throws DataError.
+/// All rows of the stream. With `like`, the labels must be among its classes, and features beyond
+/// its own are dropped and counted: a model trained on `like` has no weights for them. Throws
+/// DataError.
 LibsvmRows read_libsvm(ByteSource& source, const LibsvmRows* like = nullptr);
 
 }  // namespace tandem::data

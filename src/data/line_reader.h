@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Lines of a text, one at a time, whatever their ends (\n or \r\n), with their numbers for messages.
+// Lines of a text, one at a time, whatever their ends (\n or \r\n), with their numbers for
+// messages.
 #pragma once
 
 #include <cstddef>

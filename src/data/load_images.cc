@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The recipes of images: pixels scaled to [0, 1], a bias column, the publishers' test images as validation.
+// The recipes of images: pixels scaled to [0, 1], a bias column, the publishers' test images as
+// validation.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -45,7 +46,8 @@ void ignore_fraction(Task& task, const Request& request) {
   }
 }
 
-// ---- MNIST and its kin ---------------------------------------------------------------------------
+// ---- MNIST and its kin
+// ---------------------------------------------------------------------------
 
 /// The labels, unless they are those of another data set whose files have the same names.
 IdxArray read_labels(const Recipe& recipe, const std::filesystem::path& path) {
@@ -104,7 +106,8 @@ Dataset read_idx_part(const Request& request, const std::string& part, std::size
   return data;
 }
 
-// ---- SmallNORB -----------------------------------------------------------------------------------
+// ---- SmallNORB
+// -----------------------------------------------------------------------------------
 
 Dataset read_norb_part(const Request& request, const std::string& part, Task& task) {
   const Locator locator(request.recipe, request.load.search);
@@ -167,7 +170,8 @@ Dataset read_norb_part(const Request& request, const std::string& part, Task& ta
   return data;
 }
 
-// ---- CIFAR-10 ------------------------------------------------------------------------------------
+// ---- CIFAR-10
+// ------------------------------------------------------------------------------------
 
 struct CifarParts {
   CifarBatch train;

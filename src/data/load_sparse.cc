@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The recipes of sparse data: LIBSVM's files and 20 Newsgroups; and the one of data that are made up.
+// The recipes of sparse data: LIBSVM's files and 20 Newsgroups; and the one of data that are made
+// up.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finds the files of a data set: in each folder of the search, first below the data set's own folder name, then flat; plain, .gz
-// or .xz.
+// Finds the files of a data set: in each folder of the search, first below the data set's own
+// folder name, then flat; plain, .gz or .xz.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// 20 Newsgroups: a document a file in folders PART/GROUP/NAME, where PART ends in -train or -test, on disk or in an archive.
-// Documents become counts of terms. Lang 1995, "NewsWeeder: learning to filter netnews"; by date: Rennie.
+// 20 Newsgroups: a document a file in folders PART/GROUP/NAME, where PART ends in -train or -test,
+// on disk or in an archive. Documents become counts of terms. Lang 1995, "NewsWeeder: learning to
+// filter netnews"; by date: Rennie.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ struct Corpus {
 /// Without headers a document begins after its first empty line.
 enum class Headers { keep, strip };
 
-/// Calls `take(term)` for each term: runs of at least 2 letters, digits and underscores in ASCII, in lower case; those of more
-/// than 40 are encoded files and are left out.
+/// Calls `take(term)` for each term: runs of at least 2 letters, digits and underscores in ASCII,
+/// in lower case; those of more than 40 are encoded files and are left out.
 template <class Take>
 void for_each_term(std::string_view text, Take take);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The binary matrix format of SmallNORB: a little-endian 32-bit magic number that tells the type, the number of dimensions, at
-// least three sizes, the elements. LeCun, Huang and Bottou 2004, "Learning methods for generic object recognition with
-// invariance to pose and lighting".
+// The binary matrix format of SmallNORB: a little-endian 32-bit magic number that tells the type,
+// the number of dimensions, at least three sizes, the elements. LeCun, Huang and Bottou 2004,
+// "Learning methods for generic object recognition with invariance to pose and lighting".
 #pragma once
 
 #include <cstddef>

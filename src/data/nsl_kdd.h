@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// NSL-KDD: lines of 41 properties of a network connection between commas, three of them words, then either the name of the attack
-// (or `normal`) and a difficulty, as in the .txt files, or `normal` or `anomaly` alone, as in the .csv file. Tavallaee, Bagheri,
-// Lu and Ghorbani 2009, "A detailed analysis of the KDD CUP 99 data set".
+// NSL-KDD: lines of 41 properties of a network connection between commas, three of them words, then
+// either the name of the attack (or `normal`) and a difficulty, as in the .txt files, or `normal`
+// or `anomaly` alone, as in the .csv file. Tavallaee, Bagheri, Lu and Ghorbani 2009, "A detailed
+// analysis of the KDD CUP 99 data set".
 #pragma once
 
 #include "data/byte_source.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The table of data sets: what each is called, the files it consists of, where they come from, its options, and the function that
-// makes a task of it. `tandem data`, load_task() and the messages about missing files all read this one table (recipes.cc).
+// The table of data sets: what each is called, the files it consists of, where they come from, its
+// options, and the function that makes a task of it. `tandem data`, load_task() and the messages
+// about missing files all read this one table (recipes.cc).
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The recipes on small files of their formats: where files are found, what becomes of them, what is refused.
+// The recipes on small files of their formats: where files are found, what becomes of them, what is
+// refused.
 #include "data/recipe.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +70,8 @@ TEST(Recipes, EveryEntryIsComplete) {
   }
 }
 
-// ---- Images --------------------------------------------------------------------------------------
+// ---- Images
+// --------------------------------------------------------------------------------------
 
 void write_idx(const TemporaryFolder& folder, const std::string& where, const std::string& labels,
                std::uint32_t side = 2) {
@@ -187,7 +189,8 @@ TEST(Recipes, CifarReadsTheArchive) {
   EXPECT_EQ(task.validation->rows, 2U);
 }
 
-// ---- Tables and sparse data ----------------------------------------------------------------------
+// ---- Tables and sparse data
+// ----------------------------------------------------------------------
 
 TEST(Recipes, CovtypeCountsItsInputs) {
   const TemporaryFolder folder;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The table itself. Digests are those of the publishers' files; where only the content is known (their archives were packed anew
-// more than once), only that is given.
+// The table itself. Digests are those of the publishers' files; where only the content is known
+// (their archives were packed anew more than once), only that is given.
 #include "data/recipe.h"
 
 namespace tandem::data {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The real data sets, where they are: counts, statistics, and for NSL-KDD the optimum of the paper's problem. They are looked for
-// in TANDEM_TEST_DATA or ../shared/data beside the source tree, and are never part of it.
+// The real data sets, where they are: counts, statistics, and for NSL-KDD the optimum of the
+// paper's problem. They are looked for in TANDEM_TEST_DATA or ../shared/data beside the source
+// tree, and are never part of it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -143,8 +144,8 @@ TEST_F(SharedData, A9a) {
   EXPECT_EQ(describe(*task.validation).class_counts, (Counts{16281 - 3846, 3846}));
 }
 
-/// The optimum of cross entropy + lambda/2 |w|^2 for two classes, whose weights are v and -v there: Newton's method for
-/// u = 2 v, in which it is the logistic loss + lambda/4 |u|^2.
+/// The optimum of cross entropy + lambda/2 |w|^2 for two classes, whose weights are v and -v there:
+/// Newton's method for u = 2 v, in which it is the logistic loss + lambda/4 |u|^2.
 double two_class_optimum(const Dataset& data, double lambda) {
   const std::size_t d = data.features;
   std::vector<double> u(d);
@@ -205,7 +206,8 @@ double two_class_optimum(const Dataset& data, double lambda) {
 }
 
 TEST_F(SharedData, NslKddHasThePapersOptimum) {
-  // The optima were computed by others, with L-BFGS on an encoding of their own: 116 inputs and a bias, all of it penalised.
+  // The optima were computed by others, with L-BFGS on an encoding of their own: 116 inputs and a
+  // bias, all of it penalised.
   if (!has("nsl-kdd")) GTEST_SKIP() << "no nsl-kdd/ in " << folder_;
   const Task task = load("nsl-kdd");
   EXPECT_NEAR(two_class_optimum(task.train, 0.97), 0.484271114, 2e-9);

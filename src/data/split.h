@@ -16,7 +16,8 @@ struct Split {
   std::vector<std::size_t> validation;  // ascending; a random choice
 };
 
-/// Holds out a fraction of the rows, none for 0. Throws std::invalid_argument unless 0 <= fraction < 1 and both parts get rows.
+/// Holds out a fraction of the rows, none for 0. Throws std::invalid_argument unless 0 <= fraction
+/// < 1 and both parts get rows.
 Split split_rows(std::size_t rows, double fraction, std::uint64_t seed);
 
 /// These rows of a data set, under the same name.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Data made from a known model: inputs with a chosen condition number, the class whose weights have the largest product with
-// them, and a fraction of wrong labels.
+// Data made from a known model: inputs with a chosen condition number, the class whose weights have
+// the largest product with them, and a fraction of wrong labels.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,11 @@
 
 namespace tandem::data {
 
-/// Row x of the dense kind is H S z with z standard normal, S diagonal with the squares of its elements from 1 down to
-/// 1/condition in equal ratios, and H a reflection that turns the axes (identity if `rotate` is false). Of the sparse kind each
-/// row has round(sparse * features) elements, at least 1, at random columns, and is S z there. The label is the argmax of W x,
-/// and with probability `noise` one of the other classes instead. More rows of the same seed begin with
+/// Row x of the dense kind is H S z with z standard normal, S diagonal with the squares of its
+/// elements from 1 down to 1/condition in equal ratios, and H a reflection that turns the axes
+/// (identity if `rotate` is false). Of the sparse kind each row has round(sparse * features)
+/// elements, at least 1, at random columns, and is S z there. The label is the argmax of W x, and
+/// with probability `noise` one of the other classes instead. More rows of the same seed begin with
 /// the same rows.
 struct SyntheticSpec {
   std::size_t rows = 1000;

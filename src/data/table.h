@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Rows of numbers and words with a class each, as CSV files hold them, and the encoder that makes features of them: numbers are
-// standardised with mean and deviation of the training rows, words become one input for each that the training rows contain.
+// Rows of numbers and words with a class each, as CSV files hold them, and the encoder that makes
+// features of them: numbers are standardised with mean and deviation of the training rows, words
+// become one input for each that the training rows contain.
 #pragma once
 
 #include <cstddef>
@@ -54,11 +55,13 @@ struct Table {
 
 class TableEncoder {
  public:
-  /// Learns from these rows of the table. Words are sorted; `standardize` false leaves numbers as they are.
+  /// Learns from these rows of the table. Words are sorted; `standardize` false leaves numbers as
+  /// they are.
   TableEncoder(const Table& table, std::span<const std::size_t> rows, bool standardize = true);
 
-  /// Numeric columns first, then the categorical ones, each in the table's order, then a column of ones if `bias`. The table's
-  /// columns must be of the same kinds. A word that was not learnt gives zeros, and is counted.
+  /// Numeric columns first, then the categorical ones, each in the table's order, then a column of
+  /// ones if `bias`. The table's columns must be of the same kinds. A word that was not learnt
+  /// gives zeros, and is counted.
   Dataset encode(const Table& table, std::span<const std::size_t> rows, bool bias) const;
 
   std::size_t numeric() const { return numeric_.size(); }

@@ -72,7 +72,8 @@ TEST(Fields, NumbersAreWholeAndFinite) {
   }
 }
 
-// ---- CoverType -----------------------------------------------------------------------------------
+// ---- CoverType
+// -----------------------------------------------------------------------------------
 
 std::string covtype_line(const std::string& label = "3") {
   std::string line;
@@ -110,7 +111,8 @@ TEST(Covtype, RefusesDamage) {
   expect_damage([&] { covtype("\"" + good); }, {"line 1", "a quote"});
 }
 
-// ---- NSL-KDD -------------------------------------------------------------------------------------
+// ---- NSL-KDD
+// -------------------------------------------------------------------------------------
 
 std::string kdd_line(const std::string& end, const std::string& duration = "0") {
   std::string line = duration + ",tcp,http,SF";
@@ -149,7 +151,8 @@ TEST(NslKdd, RefusesDamage) {
   expect_damage([&] { kdd("\n"); }, {"no rows"});
 }
 
-// ---- LIBSVM --------------------------------------------------------------------------------------
+// ---- LIBSVM
+// --------------------------------------------------------------------------------------
 
 LibsvmRows libsvm(const std::string& text, const LibsvmRows* like = nullptr) {
   MemorySource source("a9a", text);

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-/// English function words of at least two letters, and the pieces that tokenising leaves of "don't" and the like.
+/// English function words of at least two letters, and the pieces that tokenising leaves of "don't"
+/// and the like.
 constexpr auto kStopwords = std::to_array<std::string_view>(
     {"about", "above",   "after",     "again",   "against",    "all",   "also",     "am",
      "an",    "and",     "any",       "are",     "as",         "at",    "be",       "because",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Counts of terms to sparse rows: tf * idf with idf = ln((1 + n) / (1 + df)) + 1 over the n training documents, of which df have
-// the term; then each row is divided by its length. Salton and Buckley 1988, "Term-weighting approaches in automatic text
-// retrieval"; the form is scikit-learn's.
+// Counts of terms to sparse rows: tf * idf with idf = ln((1 + n) / (1 + df)) + 1 over the n
+// training documents, of which df have the term; then each row is divided by its length. Salton and
+// Buckley 1988, "Term-weighting approaches in automatic text retrieval"; the form is
+// scikit-learn's.
 #pragma once
 
 #include <cstddef>

@@ -19,8 +19,8 @@ struct FileCheck {
   bool needed = true;       // a missing one makes the data set incomplete
 };
 
-/// good: its digest is the publisher's; unknown: readable, and no digest to compare with; different: readable, another digest;
-/// damaged: cannot be read to the end.
+/// good: its digest is the publisher's; unknown: readable, and no digest to compare with;
+/// different: readable, another digest; damaged: cannot be read to the end.
 const char* state_name(FileCheck::State state);
 
 /// Of every file that is there or should be.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the kernels share: sums of lanes, partial vectors at the end of a range, the hash that notices changed weights.
-// Included once for each instruction set.
+// What the kernels share: sums of lanes, partial vectors at the end of a range, the hash that
+// notices changed weights. Included once for each instruction set.
 #include <cstddef>
 #include <cstdint>
 
@@ -40,7 +40,8 @@ HWY_INLINE double max_lanes(Vec<T> v) {
   return static_cast<double>(hn::GetLane(hn::MaxOfLanes(Tag<T>(), v)));
 }
 
-/// Loads `count` (fewer than a vector's lanes) values and zeros behind them, without reading past the end.
+/// Loads `count` (fewer than a vector's lanes) values and zeros behind them, without reading past
+/// the end.
 template <class T>
 HWY_INLINE Vec<T> load_part(const T* from, std::size_t count) {
   const Tag<T> d;

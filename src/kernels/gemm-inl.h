@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The matrix product of populations. Each element is one chain of multiply-adds over k in order, so that its bits depend on
-// nothing but its row of A and its column of B: not on the other rows, the tile, the thread. Included once for each instruction
-// set.
+// The matrix product of populations. Each element is one chain of multiply-adds over k in order, so
+// that its bits depend on nothing but its row of A and its column of B: not on the other rows, the
+// tile, the thread. Included once for each instruction set.
 #include "kernels/kernels.h"
 
 #if defined(TANDEM_KERNELS_GEMM_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -24,7 +24,8 @@ std::size_t panel_width() {
   return 2 * hn::Lanes(Tag<T>());
 }
 
-/// kRows rows and one panel of columns stay in registers over all of k. `c` has room for the whole panel.
+/// kRows rows and one panel of columns stay in registers over all of k. `c` has room for the whole
+/// panel.
 template <class T, int kRows>
 HWY_INLINE void product_tile(const T* a, std::size_t a_row, std::size_t a_step, const T* panel,
                              std::size_t depth, T* c, std::size_t c_row) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// All loops over raw memory, as one table of functions for float and one for double, compiled for every instruction set and
-// picked once at run time. None of them allocates, throws or starts threads.
+// All loops over raw memory, as one table of functions for float and one for double, compiled for
+// every instruction set and picked once at run time. None of them allocates, throws or starts
+// threads.
 //
-// Contract of sums: lanes of T inside blocks of kBlock elements, double across blocks, in an order that depends on the lengths
-// alone. Relative to the sum of absolute values the error is below kBlock / lanes * eps(T) in the worst case, a few eps(T) in
-// practice; the tests hold them to 64 eps.
+// Contract of sums: lanes of T inside blocks of kBlock elements, double across blocks, in an order
+// that depends on the lengths alone. Relative to the sum of absolute values the error is below
+// kBlock / lanes * eps(T) in the worst case, a few eps(T) in practice; the tests hold them to 64
+// eps.
 #pragma once
 
 #include "kernels/pass.h"
@@ -45,7 +47,8 @@ struct Kernels {
   double (*dot)(const T* x, const T* y, std::size_t count);
   /// The index of the first NaN or infinity, `count` if there is none.
   std::size_t (*first_nonfinite)(const T* x, std::size_t count);
-  /// Depends on every bit and its place; the same as PassSums::weights_hash for ranges of at most kBlock.
+  /// Depends on every bit and its place; the same as PassSums::weights_hash for ranges of at most
+  /// kBlock.
   std::uint64_t (*hash)(const T* x, std::size_t count);
   void (*scale)(T* x, std::size_t count, T factor);
   void (*clamp)(T* x, std::size_t count, T low, T high);
@@ -62,35 +65,40 @@ struct Kernels {
   /// out[i] = A_i.w for the first `rows` rows.
   void (*matrix_vector)(const T* matrix, std::size_t stride, const T* w, std::size_t rows,
                         std::size_t columns, T* out);
-  /// A[i][j] += sum over k of u[k][i] v[k][j]: the delayed updates. `scratch` holds rank_update_scratch(rank) values.
+  /// A[i][j] += sum over k of u[k][i] v[k][j]: the delayed updates. `scratch` holds
+  /// rank_update_scratch(rank) values.
   void (*rank_update)(T* matrix, std::size_t stride, std::size_t rows, std::size_t columns,
                       const T* const* u, const T* const* v, std::size_t rank, T* scratch);
-  /// For each row: predicts p = A_i.w + b_i, corrects A_i and b_i by r = g_i - p at once, and gives G_i = p + delta r.
+  /// For each row: predicts p = A_i.w + b_i, corrects A_i and b_i by r = g_i - p at once, and gives
+  /// G_i = p + delta r.
   void (*learn_rows)(T* matrix, std::size_t stride, const T* w, const T* g, T* b, T* estimate,
                      std::size_t rows, std::size_t columns, const BlockRates<T>& rates,
                      PassSums* sums);
-  /// The same where p (without b, which may be null) was computed before: `step` = alpha r, and G goes over p. At most kBlock;
-  /// `step` may be `g`.
+  /// The same where p (without b, which may be null) was computed before: `step` = alpha r, and G
+  /// goes over p. At most kBlock; `step` may be `g`.
   void (*learn_vector)(T* p, const T* g, T* b, T* step, std::size_t count,
                        const BlockRates<T>& rates, PassSums* sums);
 
   // ---- a history of vectors, one column range of at most kBlock
-  /// out += sum over k of c[k] rows[k] (out may be null), dots[k] = rows[k].x (x may be null), in one read of the rows.
+  /// out += sum over k of c[k] rows[k] (out may be null), dots[k] = rows[k].x (x may be null), in
+  /// one read of the rows.
   void (*history)(const T* const* rows, std::size_t first_column, std::size_t row_count,
                   std::size_t columns, const T* c, T* out, const T* x, double* dots);
 
   // ---- populations
   /// Columns of a packed panel.
   std::size_t (*panel_width)();
-  /// C = A B, with A[i][k] at a[i * a_row + k * a_step] and B packed. Bits of an element depend on its row and column alone.
+  /// C = A B, with A[i][k] at a[i * a_row + k * a_step] and B packed. Bits of an element depend on
+  /// its row and column alone.
   void (*product)(std::size_t rows, std::size_t columns, std::size_t depth, const T* a,
                   std::size_t a_row, std::size_t a_step, const T* packed, T* c, std::size_t c_row);
   /// Packs B from its `depth` rows; the last panel is filled up with zeros. Room: packed_size.
   void (*pack)(const T* const* rows, std::size_t depth, std::size_t columns, T* packed);
   /// Packs B from its `count` columns, each of `depth` values.
   void (*pack_transposed)(const T* const* columns, std::size_t count, std::size_t depth, T* packed);
-  /// logits (a row a class, `row` apart; a column a sample) become scale (softmax - one-hot label). Returns the sum over samples
-  /// of the largest logit less the label's: below the cross entropy by at most log(classes), and not finite when logits are not.
+  /// logits (a row a class, `row` apart; a column a sample) become scale (softmax - one-hot label).
+  /// Returns the sum over samples of the largest logit less the label's: below the cross entropy by
+  /// at most log(classes), and not finite when logits are not.
   double (*softmax_gradient)(T* logits, std::size_t row, std::size_t classes,
                              const std::uint32_t* labels, std::size_t samples, T scale);
   SoftmaxLoss (*softmax_loss)(const T* logits, std::size_t row, std::size_t classes,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Every kernel against a plain scalar twin in double, over odd sizes and misaligned starts, on every instruction set that this
-// CPU has. Tolerances are in eps of the type, relative to the sum of absolute values of what is added up.
+// Every kernel against a plain scalar twin in double, over odd sizes and misaligned starts, on
+// every instruction set that this CPU has. Tolerances are in eps of the type, relative to the sum
+// of absolute values of what is added up.
 #include "kernels/kernels.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Full-TO's and Block-TO's matrix: products, delayed updates, rows that learn. Included once for each instruction set.
+// Full-TO's and Block-TO's matrix: products, delayed updates, rows that learn. Included once for
+// each instruction set.
 #include "kernels/kernels.h"
 
 #if defined(TANDEM_KERNELS_MATRIX_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -52,7 +53,8 @@ template <class T>
 void matrix_vector(const T* matrix, std::size_t stride, const T* w, std::size_t rows,
                    std::size_t columns, T* out) {
   for (std::size_t i = 0; i < rows; i += 4) {
-    // A last group of fewer than four repeats its last row, so that a row's result never depends on its place.
+    // A last group of fewer than four repeats its last row, so that a row's result never depends on
+    // its place.
     const std::size_t last = rows - 1;
     double sum[4] = {0, 0, 0, 0};
     for (std::size_t j = 0; j < columns; j += kBlock) {
@@ -67,7 +69,8 @@ void matrix_vector(const T* matrix, std::size_t stride, const T* w, std::size_t 
   }
 }
 
-/// A tile of kRows rows and two vectors of columns stays in registers while all `rank` updates are added to it.
+/// A tile of kRows rows and two vectors of columns stays in registers while all `rank` updates are
+/// added to it.
 template <class T, int kRows>
 HWY_INLINE void update_tile(T* matrix, std::size_t stride, const T* packed_u, const T* packed_v,
                             std::size_t rank) {
@@ -98,7 +101,8 @@ void rank_update(T* matrix, std::size_t stride, std::size_t rows, std::size_t co
                  const T* const* u, const T* const* v, std::size_t rank, T* scratch) {
   const Tag<T> d;
   const std::size_t tile = 2 * hn::Lanes(d);
-  // Columns are taken in panels whose part of v, packed tile by tile, stays in the second-level cache.
+  // Columns are taken in panels whose part of v, packed tile by tile, stays in the second-level
+  // cache.
   const std::size_t panel = 512 / tile * tile;
   T* packed_v = scratch;                 // rank * panel
   T* packed_u = scratch + rank * panel;  // rank * 4, of the 16 that are there

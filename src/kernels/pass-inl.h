@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The stages of the fused pass and the loop that puts them together. Included once for each instruction set.
+// The stages of the fused pass and the loop that puts them together. Included once for each
+// instruction set.
 #include "kernels/pass.h"
 
 #if defined(TANDEM_KERNELS_PASS_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -130,8 +131,8 @@ struct Diagonal : EstimatorTraits {
   }
 };
 
-/// The same with A = a c^T. Its scalars (c.w before and after, r.a) come from the gather phase; what the next step's gather
-/// phase needs is summed up here.
+/// The same with A = a c^T. Its scalars (c.w before and after, r.a) come from the gather phase;
+/// what the next step's gather phase needs is summed up here.
 struct RankOne : EstimatorTraits {
   static constexpr int kStates = 3;
   static constexpr bool kSums = true;

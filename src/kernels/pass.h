@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The fused pass: one sweep over weights, gradient and state that estimates, scales and updates. Passes are generated from the
-// stages below, every estimator with every scaling, for every instruction set; the right one is picked at run time.
+// The fused pass: one sweep over weights, gradient and state that estimates, scales and updates.
+// Passes are generated from the stages below, every estimator with every scaling, for every
+// instruction set; the right one is picked at run time.
 //
-// Arithmetic is in the type of the weights. Sums are kept in lanes of that type, and given as double a call: call it with at
-// most kBlock elements at a time and add up blocks in double. Elementwise results do not depend on how a range is cut.
+// Arithmetic is in the type of the weights. Sums are kept in lanes of that type, and given as
+// double a call: call it with at most kBlock elements at a time and add up blocks in double.
+// Elementwise results do not depend on how a range is cut.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every fused pass against a scalar twin in double, written stage by stage from the formulas in pass.h; and the kernels that
-// prepare passes against theirs.
+// Every fused pass against a scalar twin in double, written stage by stage from the formulas in
+// pass.h; and the kernels that prepare passes against theirs.
 #include "kernels/pass.h"
 
 #include <gtest/gtest.h>

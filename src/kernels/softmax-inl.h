@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The softmax of a member's logits and the gradient of its cross entropy, a vector of samples at a time. Included once for each
-// instruction set.
+// The softmax of a member's logits and the gradient of its cross entropy, a vector of samples at a
+// time. Included once for each instruction set.
 #include "kernels/kernels.h"
 
 #if defined(TANDEM_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For tests of kernels: random values, and a way to run a check on every instruction set that this CPU and this build have.
+// For tests of kernels: random values, and a way to run a check on every instruction set that this
+// CPU and this build have.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -63,7 +63,8 @@ double dot(const T* x, const T* y, std::size_t count) {
   return sum;
 }
 
-/// x - x is 0 for a finite x and NaN otherwise, and a NaN stays in a sum: one look at the end of a block is enough.
+/// x - x is 0 for a finite x and NaN otherwise, and a NaN stays in a sum: one look at the end of a
+/// block is enough.
 template <class T>
 std::size_t first_nonfinite(const T* x, std::size_t count) {
   const Tag<T> d;

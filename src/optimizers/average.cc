@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The estimators that do not learn: the gradient itself, and running averages of it (momentum, Nesterov, Adam, Lion).
+// The estimators that do not learn: the gradient itself, and running averages of it (momentum,
+// Nesterov, Adam, Lion).
 #include <cmath>
 
 #include "optimizers/estimator.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Block-TO's estimator: Full-TO on each block of coordinates. A row's prediction, correction and update need that row alone, so
-// that each row is read and written once a step. Also Full-TO itself where the whole matrix is small.
+// Block-TO's estimator: Full-TO on each block of coordinates. A row's prediction, correction and
+// update need that row alone, so that each row is read and written once a step. Also Full-TO itself
+// where the whole matrix is small.
 #include <tandem/errors.h>
 
 #include <algorithm>

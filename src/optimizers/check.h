@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Checks of option values, worded as torch words them: "Invalid lr: -1, expected a finite number >= 0".
+// Checks of option values, worded as torch words them: "Invalid lr: -1, expected a finite number >=
+// 0".
 #pragma once
 
 #include <tandem/schedule.h>

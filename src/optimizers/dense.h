@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Full-TO's dense form: A is kept as a matrix plus its last rank-one updates as thin factors, A = base + sum of u_k v_k^T with
-// u_k = alpha r_k and v_k = w_k. A step reads the matrix once; every kDelayed steps the factors are added to it in one pass.
+// Full-TO's dense form: A is kept as a matrix plus its last rank-one updates as thin factors, A =
+// base + sum of u_k v_k^T with u_k = alpha r_k and v_k = w_k. A step reads the matrix once; every
+// kDelayed steps the factors are added to it in one pass.
 #pragma once
 
 #include <cstddef>

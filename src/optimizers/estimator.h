@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What turns a stochastic gradient into an estimate of the full one. The elementwise part of an estimator is a stage of the
-// fused pass; what needs to see all segments first happens in its gather phase.
+// What turns a stochastic gradient into an estimate of the full one. The elementwise part of an
+// estimator is a stage of the fused pass; what needs to see all segments first happens in its
+// gather phase.
 #pragma once
 
 #include <tandem/executor.h>
@@ -46,9 +47,11 @@ class Estimator {
   virtual ~Estimator() = default;
 
   virtual kernels::EstimatorStage stage() const = 0;
-  /// Looks at the gradient without changing anything; true if it can vouch that all of it is finite.
+  /// Looks at the gradient without changing anything; true if it can vouch that all of it is
+  /// finite.
   virtual bool screen(const Step<T>&) { return false; }
-  /// Prepares the fused pass: scalars that need all segments, or the whole estimate. Throws before it changes anything.
+  /// Prepares the fused pass: scalars that need all segments, or the whole estimate. Throws before
+  /// it changes anything.
   virtual void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) = 0;
   /// The flat arrays that the stage reads and writes.
   virtual kernels::PassStreams<T> streams() { return {}; }
@@ -64,9 +67,10 @@ class Estimator {
   virtual void load(StateReader& reader) = 0;
 };
 
-/// The common idea of the paper's algorithms: predict p = A w + b, look at the residual r = g - p, take a step of gradient
-/// descent on |r|^2 / 2 in A and b, and predict again. Where A's step is alpha r w^T, that is G = p + delta r with
-/// delta = alpha |w|^2 + beta. The structures differ in what A can hold and in which w it multiplies.
+/// The common idea of the paper's algorithms: predict p = A w + b, look at the residual r = g - p,
+/// take a step of gradient descent on |r|^2 / 2 in A and b, and predict again. Where A's step is
+/// alpha r w^T, that is G = p + delta r with delta = alpha |w|^2 + beta. The structures differ in
+/// what A can hold and in which w it multiplies.
 template <class T>
 class TrainableEstimator : public Estimator<T> {
  public:

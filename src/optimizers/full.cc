@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Full-TO's choice of form. Both forms are exact; what differs is what a step reads (4 d^2 bytes dense, 4 t d + 8 t^2 as span at
-// step t) and what is kept. `automatic` starts as span and goes dense when it has spent as much more than dense steps would have
-// cost as going dense costs, or when the history would leave no room for it.
+// Full-TO's choice of form. Both forms are exact; what differs is what a step reads (4 d^2 bytes
+// dense, 4 t d + 8 t^2 as span at step t) and what is kept. `automatic` starts as span and goes
+// dense when it has spent as much more than dense steps would have cost as going dense costs, or
+// when the history would leave no room for it.
 #include "optimizers/full.h"
 
 #include <fmt/format.h>
@@ -40,8 +41,8 @@ std::string span_obstacle(const detail::Recipe& recipe, const detail::TrainableS
   return "";
 }
 
-/// Bytes that a step of each form moves, and what the change from span to dense costs, by a model of a machine that computes 4
-/// flops in the time of a byte.
+/// Bytes that a step of each form moves, and what the change from span to dense costs, by a model
+/// of a machine that computes 4 flops in the time of a byte.
 double dense_cost(double d, double element) { return 1.15 * d * d * element; }
 double span_cost(double d, double rows, double element) {
   return rows * d * element + 8 * rows * rows;
@@ -54,7 +55,8 @@ double change_cost(double d, double rows, double element) {
 
 namespace {
 
-/// What the engine and the history passes hold beside the vectors: sums of blocks and of column ranges.
+/// What the engine and the history passes hold beside the vectors: sums of blocks and of column
+/// ranges.
 double sums_bytes(std::size_t dimension, double rows) {
   const auto d = static_cast<double>(dimension);
   const double blocks = d / kernels::kBlock + 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One read of a list of long vectors gives a linear combination of them and their products with another vector: what the delayed
-// updates of Full-TO's dense form and the residuals of its span form need.
+// One read of a list of long vectors gives a linear combination of them and their products with
+// another vector: what the delayed updates of Full-TO's dense form and the residuals of its span
+// form need.
 #pragma once
 
 #include <tandem/executor.h>
@@ -15,7 +16,8 @@
 
 namespace tandem {
 
-/// Columns a task: a function of the length alone, so that sums do not depend on the number of threads.
+/// Columns a task: a function of the length alone, so that sums do not depend on the number of
+/// threads.
 inline std::size_t history_columns(std::size_t length) {
   const std::size_t sixteenth = (length / 16 + 511) / 512 * 512;
   return std::clamp<std::size_t>(sixteenth, 512, kernels::kBlock);
@@ -24,7 +26,8 @@ inline std::size_t history_columns(std::size_t length) {
 template <class T>
 class History {
  public:
-  /// `out` += sum of c[k] rows[k] where `out` is given (from zero if asked); dots()[k] = rows[k].x where `x` is given.
+  /// `out` += sum of c[k] rows[k] where `out` is given (from zero if asked); dots()[k] = rows[k].x
+  /// where `x` is given.
   void pass(Executor& executor, std::span<const T* const> rows, std::size_t length, const T* c,
             T* out, const T* x, bool from_zero = false) {
     const std::size_t width = history_columns(length);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a list of segments lies in the flat arrays of the state, and how it is cut into blocks of work.
+// How a list of segments lies in the flat arrays of the state, and how it is cut into blocks of
+// work.
 #pragma once
 
 #include <tandem/optimizer.h>
@@ -13,7 +14,8 @@
 
 namespace tandem {
 
-/// Blocks never cross segments and depend on the sizes alone, so that sums do not depend on the number of threads.
+/// Blocks never cross segments and depend on the sizes alone, so that sums do not depend on the
+/// number of threads.
 class Layout {
  public:
   explicit Layout(std::span<const SegmentSpec> segments);
@@ -32,8 +34,9 @@ class Layout {
     std::size_t count;
   };
 
-  /// Calls body(Block) for the blocks [first, last), `together` of them at a time where they are neighbours in a segment: for
-  /// loops whose result does not depend on the cut, and that would spend time on starting.
+  /// Calls body(Block) for the blocks [first, last), `together` of them at a time where they are
+  /// neighbours in a segment: for loops whose result does not depend on the cut, and that would
+  /// spend time on starting.
   template <class Body>
   void for_runs(std::size_t first, std::size_t last, std::size_t together, const Body& body) const {
     Block run{0, 0, 0, 0, 0};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // RO-TO's estimator, Algorithm 3 of the paper: A = a c^T.
 //
-// With s = c.w and q = r.a = g.a - s |a|^2 - b.a the corrected product is c'.w = s + alpha q |w|^2, so that one pass can do the
-// rest. All scalars but g.a are summed up by the pass of the step before; they hold while nobody else moves the weights, which
-// a hash of the weights tells. The gather phase reads w, g and a; the pass reads w, g, a, b, c and writes w, a, b, c.
+// With s = c.w and q = r.a = g.a - s |a|^2 - b.a the corrected product is c'.w = s + alpha q |w|^2,
+// so that one pass can do the rest. All scalars but g.a are summed up by the pass of the step
+// before; they hold while nobody else moves the weights, which a hash of the weights tells. The
+// gather phase reads w, g and a; the pass reads w, g, a, b, c and writes w, a, b, c.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -46,7 +47,8 @@ class RankOne : public TrainableEstimator<T> {
       ga_ += block.ga;
       seen_hash_ = kernels::combine_hashes(seen_hash_, block.weights_hash);
     }
-    // Any NaN or infinity in g makes a NaN or an infinity of its product, even with a zero, and then of the sum.
+    // Any NaN or infinity in g makes a NaN or an infinity of its product, even with a zero, and
+    // then of the sum.
     return std::isfinite(ga_);
   }
 

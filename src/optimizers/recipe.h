@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A rule as data: an estimator, a scaling and an update. Every optimizer class is a function from its options to a recipe.
+// A rule as data: an estimator, a scaling and an update. Every optimizer class is a function from
+// its options to a recipe.
 #pragma once
 
 #include <tandem/optimizer.h>
@@ -50,7 +51,8 @@ struct TrainableSpec {
 
 using EstimatorSpec = std::variant<IdentitySpec, AverageSpec, TrainableSpec>;
 
-/// v' = keep v + take g^2;  D = G / (sqrt(v' / (1 - keep^t, if corrected)) + eps), or the sign, or nothing.
+/// v' = keep v + take g^2; D = G / (sqrt(v' / (1 - keep^t, if corrected)) + eps), or the sign, or
+/// nothing.
 struct ScalingSpec {
   kernels::ScalingStage stage = kernels::ScalingStage::none;
   double keep = 0;

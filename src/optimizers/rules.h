@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Every rule in one place: its options by name, and its recipe of estimator, scaling and update.
 //
-// `fields(options, visit)` calls visit(name, field[, range]) for each option: the text forms, the checks and the listing all
-// come from it. `recipe(options)` gives the stages; name, segments and the common fields are filled in by make_recipe.
+// `fields(options, visit)` calls visit(name, field[, range]) for each option: the text forms, the
+// checks and the listing all come from it. `recipe(options)` gives the stages; name, segments and
+// the common fields are filled in by make_recipe.
 #pragma once
 
 #include <tandem/options.h>

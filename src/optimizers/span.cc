@@ -203,7 +203,8 @@ void SpanEstimator<T>::load(StateReader& reader) {
   const std::uint64_t count = reader.count("rows");
   weights_known_ = reader.count("weights_known", 1) == 1;
   weights_hash_ = reader.count("weights_hash");
-  // A row is allocated when it has been reached, so that a wrong count ends with the file, not with the memory.
+  // A row is allocated when it has been reached, so that a wrong count ends with the file, not with
+  // the memory.
   for (std::uint64_t k = 0; k < count; ++k) {
     const double alpha = reader.number("alpha");
     const double beta = reader.number("beta");

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 // Full-TO's span form: exact, without the d x d matrix.
 //
-// Started from A = 0, everything lives in the span of a few vectors B_0, B_1, ...: the first weights, b_0, and the residuals:
+// Started from A = 0, everything lives in the span of a few vectors B_0, B_1, ...: the first
+// weights, b_0, and the residuals:
 //   A = sum of alpha_j r_j w_j^T,   b = b_0 + sum of beta_j r_j,   w = sum of x_j B_j.
-// Kept are the vectors B (in the type of the weights) and in double their products M = B B^T, the coefficients x of the weights
-// now and X_j of the weights at each residual, and y = M x. A step needs w_j.w = X_j.y, then
+// Kept are the vectors B (in the type of the weights) and in double their products M = B B^T, the
+// coefficients x of the weights now and X_j of the weights at each residual, and y = M x. A step
+// needs w_j.w = X_j.y, then
 //   c_j = alpha_j (w_j.w) + beta_j,   p = sum of c_j B_j,   r = g - p,   G = p + delta r,
-// where one read of B gives both p and B g, and B r = B g - M c is the new row of M. If somebody else moved the weights, what
-// they are off by becomes one more vector of B. Not for a start from A != 0, a box, a scaling, or rates that differ by segment.
+// where one read of B gives both p and B g, and B r = B g - M c is the new row of M. If somebody
+// else moved the weights, what they are off by becomes one more vector of B. Not for a start from A
+// != 0, a box, a scaling, or rates that differ by segment.
 #pragma once
 
 #include <cstddef>

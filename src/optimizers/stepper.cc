@@ -168,7 +168,8 @@ void Stepper::load(std::istream& stream) {
   clock.epoch = reader.count("epoch");
   const std::uint64_t skipped = reader.count("skipped");
   const std::string type = reader.text("type");
-  // Everything goes into a new engine, which replaces the old one only after the checksum has been seen to be right.
+  // Everything goes into a new engine, which replaces the old one only after the checksum has been
+  // seen to be right.
   std::variant<std::monostate, FloatEngine, DoubleEngine> loaded;
   try {
     if (type == "float") {

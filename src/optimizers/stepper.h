@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What stands behind an Optimizer: the recipe, the clock, and an engine in the type of the weights once that is known.
+// What stands behind an Optimizer: the recipe, the clock, and an engine in the type of the weights
+// once that is known.
 #pragma once
 
 #include <tandem/optimizer.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Symmetric and lower-triangular matrices in double that grow by a row at a time: the bookkeeping of Full-TO's span form.
+// Symmetric and lower-triangular matrices in double that grow by a row at a time: the bookkeeping
+// of Full-TO's span form.
 #pragma once
 
 #include <tandem/executor.h>
@@ -33,8 +34,8 @@ class Triangle {
     });
   }
 
-  /// out = M x, where this is the lower half of the symmetric M with its diagonal. A task owns a range of `out`, whose elements
-  /// are summed in the same order whatever the ranges are.
+  /// out = M x, where this is the lower half of the symmetric M with its diagonal. A task owns a
+  /// range of `out`, whose elements are summed in the same order whatever the ranges are.
   void symmetric_times(Executor& executor, std::span<const double> x, std::span<double> out) const {
     rows_times(executor, x, out);
     const auto& kernels = kernels::kernels<double>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is done with the options of a rule, field by field: check them, set one from text, list them. See rules.h.
+// What is done with the options of a rule, field by field: check them, set one from text, list
+// them. See rules.h.
 #pragma once
 
 #include <tandem/options.h>

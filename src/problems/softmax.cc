@@ -29,7 +29,8 @@ std::vector<std::uint32_t> labels_of(const data::Dataset& data,
   return labels;
 }
 
-/// The parts that do not depend on how features are stored: softmax, losses, members one after another.
+/// The parts that do not depend on how features are stored: softmax, losses, members one after
+/// another.
 class SoftmaxBatch : public LinearBatch {
  public:
   SoftmaxBatch(const data::Dataset& data, std::span<const std::uint32_t> rows)

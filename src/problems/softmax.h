@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Softmax (multinomial logistic) regression on a dense or sparse data set: cross entropy + lambda/2 |w|^2. A member's weights are a
-// matrix with a row a class. Two classes are two rows, as in the paper.
+// Softmax (multinomial logistic) regression on a dense or sparse data set: cross entropy + lambda/2
+// |w|^2. A member's weights are a matrix with a row a class. Two classes are two rows, as in the
+// paper.
 #pragma once
 
 #include <tandem/problem.h>
@@ -34,8 +35,8 @@ class SoftmaxRegression : public Problem {
   double lambda_;
 };
 
-/// A batch of a model that is linear in its weights: its gradient is a sum of samples with a coefficient for each class, which is
-/// what SAGA's table can hold in place of whole gradients.
+/// A batch of a model that is linear in its weights: its gradient is a sum of samples with a
+/// coefficient for each class, which is what SAGA's table can hold in place of whole gradients.
 class LinearBatch : public Batch {
  public:
   virtual std::size_t classes() const = 0;

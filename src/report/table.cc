@@ -9,7 +9,8 @@
 namespace tandem::report {
 namespace {
 
-/// Characters, not bytes: what follows the first byte of a UTF-8 character takes no room of its own.
+/// Characters, not bytes: what follows the first byte of a UTF-8 character takes no room of its
+/// own.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) {
     return (static_cast<unsigned char>(byte) & 0xC0U) != 0x80U;

@@ -9,7 +9,8 @@
 namespace tandem::sources {
 namespace {
 
-/// True for each row that stands further ahead in the batch already (batches drawn independently may repeat a sample).
+/// True for each row that stands further ahead in the batch already (batches drawn independently
+/// may repeat a sample).
 std::vector<char> repeated(std::span<const std::uint32_t> rows) {
   std::vector<std::uint32_t> order(rows.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint32_t>(i);
@@ -23,8 +24,8 @@ std::vector<char> repeated(std::span<const std::uint32_t> rows) {
   return again;
 }
 
-/// For models that are linear in their weights: a sample's gradient is its features times a coefficient a class, so the table
-/// holds the coefficients.
+/// For models that are linear in their weights: a sample's gradient is its features times a
+/// coefficient a class, so the table holds the coefficients.
 class LinearSaga : public Source {
  public:
   LinearSaga(const Problem& problem, std::size_t classes)

@@ -30,7 +30,8 @@ std::size_t member_bytes(const Problem& problem, const Setting& setting) {
   const std::size_t vector = problem.dimension() * sizeof(float);
   std::size_t state = 0;
   if (method.rule == "full-to") {
-    // It may become dense, and then holds the history beside the matrix for a moment: its limit is what it may take.
+    // It may become dense, and then holds the history beside the matrix for a moment: its limit is
+    // what it may take.
     const auto given = setting.options.find("memory_limit");
     const std::size_t limit =
         given != setting.options.end() ? std::stoull(given->second) : FullTOOptions{}.memory_limit;

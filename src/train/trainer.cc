@@ -25,7 +25,8 @@ namespace {
 enum Stream : std::uint64_t { kInitStream = 1, kOrderStream = 1000 };
 
 constexpr std::size_t kEvaluationBatch = 256;
-// Floats of gradient that a thread works on at a time: they stay in its cache between the two products and the optimizer.
+// Floats of gradient that a thread works on at a time: they stay in its cache between the two
+// products and the optimizer.
 constexpr std::size_t kBlockFloats = std::size_t{1} << 16;
 constexpr std::size_t kMostBlockMembers = 48;
 
@@ -415,7 +416,8 @@ void Trainer::load(std::istream& stream) {
     throw StateError(
         "Invalid checkpoint: it is of another run (other data, options, settings or CPU target)");
   }
-  // Read into this object: a checkpoint is loaded into a new trainer, which is thrown away on an error.
+  // Read into this object: a checkpoint is loaded into a new trainer, which is thrown away on an
+  // error.
   epochs_done_ = reader.count("epochs_done");
   started_ = reader.count("started", 1) == 1;
   steps_ = reader.count("steps");

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Trains a population: many settings of optimizers on one problem, with the same batches from the same start.
+// Trains a population: many settings of optimizers on one problem, with the same batches from the
+// same start.
 //
-// A step makes one batch, then goes over the members a block at a time: gradients of the block, and each member's optimizer on its
-// part while it is in the cache. A member's result depends on nothing but its own setting: not on the others, its place, or the
-// number of threads. Members that diverge leave at once.
+// A step makes one batch, then goes over the members a block at a time: gradients of the block, and
+// each member's optimizer on its part while it is in the cache. A member's result depends on
+// nothing but its own setting: not on the others, its place, or the number of threads. Members that
+// diverge leave at once.
 #pragma once
 
 #include <tandem/executor.h>
@@ -80,7 +82,8 @@ class Trainer {
           std::shared_ptr<Executor> executor = default_executor());
   ~Trainer();
 
-  /// Trains one epoch more and measures it; the first call measures the start too. False when all epochs are done.
+  /// Trains one epoch more and measures it; the first call measures the start too. False when all
+  /// epochs are done.
   bool epoch();
   /// The weights of a member that has not diverged, by id.
   std::span<const float> weights(std::size_t id) const;
@@ -91,8 +94,8 @@ class Trainer {
   /// Bytes that training holds beyond the problem: weights, state, workspace.
   std::size_t bytes() const;
 
-  /// Everything that the rest of the run depends on; a resumed run gives the same bits. Throws StateError for a checkpoint of
-  /// another run.
+  /// Everything that the rest of the run depends on; a resumed run gives the same bits. Throws
+  /// StateError for a checkpoint of another run.
   void save(std::ostream& stream) const;
   void load(std::istream& stream);
 

@@ -167,7 +167,8 @@ TEST(Trainer, VarianceReductionConverges) {
   EXPECT_GT(sgd - saga, 10 * std::abs(saga - svrg));
 }
 
-// SGD's estimate is the batch's gradient; an average is nearer to the full one near the optimum; a look changes nothing.
+// SGD's estimate is the batch's gradient; an average is nearer to the full one near the optimum; a
+// look changes nothing.
 TEST(Trainer, MeasuresEstimators) {
   const auto problem = problems::make_problem("logistic", synthetic(), 0.05);
   TrainOptions options = few_epochs();
