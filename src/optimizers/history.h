@@ -23,15 +23,29 @@ inline std::size_t history_columns(std::size_t length) {
   return std::clamp<std::size_t>(sixteenth, 512, kernels::kBlock);
 }
 
+inline std::size_t history_ranges(std::size_t length) {
+  const std::size_t width = history_columns(length);
+  return (length + width - 1) / width;
+}
+
 template <class T>
 class History {
  public:
-  /// `out` += sum of c[k] rows[k] where `out` is given (from zero if asked); dots()[k] = rows[k].x
-  /// where `x` is given.
+  /// `out` += sum of c[k] rows[k] where `out` is given; dots()[k] = rows[k].x where `x` is given.
   void pass(Executor& executor, std::span<const T* const> rows, std::size_t length, const T* c,
-            T* out, const T* x, bool from_zero = false) {
+            T* out, const T* x) {
+    pass(
+        executor, rows, length, c, out, x, [](std::size_t, std::size_t, std::size_t) {},
+        [](std::size_t, std::size_t, std::size_t) {});
+  }
+
+  /// The same; `before` and `after` see each range of columns (its number, its first column, its
+  /// width) on the thread that works on it, while it is in the cache.
+  template <class Before, class After>
+  void pass(Executor& executor, std::span<const T* const> rows, std::size_t length, const T* c,
+            T* out, const T* x, const Before& before, const After& after) {
     const std::size_t width = history_columns(length);
-    const std::size_t tasks = (length + width - 1) / width;
+    const std::size_t tasks = history_ranges(length);
     const std::size_t count = rows.size();
     if (x != nullptr) partial_.resize(tasks * count);
     const auto& kernels = kernels::kernels<T>();
@@ -39,10 +53,12 @@ class History {
     parallel_ranges(executor, tasks, grain, [&](std::size_t first, std::size_t last) {
       for (std::size_t task = first; task < last; ++task) {
         const std::size_t column = task * width;
-        if (from_zero) std::fill_n(out + column, std::min(width, length - column), T{0});
-        kernels.history(rows.data(), column, count, std::min(width, length - column), c,
+        const std::size_t columns = std::min(width, length - column);
+        before(task, column, columns);
+        kernels.history(rows.data(), column, count, columns, c,
                         out == nullptr ? nullptr : out + column,
                         x == nullptr ? nullptr : x + column, partial_.data() + task * count);
+        after(task, column, columns);
       }
     });
     if (x == nullptr) return;

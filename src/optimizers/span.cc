@@ -84,7 +84,12 @@ void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   }
   const std::size_t count = rows_.size();
   T* r = new_row();
-  flatten_gradient(step, r);
+  const T* g = r;
+  if (step.segments.size() == 1 && step.l2 == 0) {
+    g = step.segments[0].gradient.data();
+  } else {
+    flatten_gradient(step, r);
+  }
 
   std::vector<double> c(count);
   weights_at_.rows_times(step.executor, y_, c);
@@ -93,28 +98,26 @@ void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   for (std::size_t k = 0; k < count; ++k) ww += x_[k] * y_[k];
   const auto gain = this->gain(step, ww);
 
-  // One read of the history: p and B g.
+  // One read of the history gives p and B g, and while a range of columns is in the cache r = g - p
+  // and G = p + delta r.
   std::vector<T> c_rounded(count);
   std::transform(c.begin(), c.end(), c_rounded.begin(), [](double v) { return static_cast<T>(v); });
-  T* p = estimate_.data();
-  history_.pass(step.executor, rows_, dimension_, c_rounded.data(), p, r, /*from_zero=*/true);
-
-  // r = g - p over g, G = p + delta r over p.
   const kernels::BlockRates<T> rates{T{1}, T{0}, static_cast<T>(gain.delta)};
-  kernels::PassSums total;
-  const std::size_t blocks = (dimension_ + kernels::kBlock - 1) / kernels::kBlock;
-  std::vector<kernels::PassSums> sums(blocks);
-  parallel_ranges(
-      step.executor, blocks, kBlocksPerThread, [&](std::size_t first, std::size_t last) {
-        for (std::size_t block = first; block < last; ++block) {
-          const std::size_t i = block * kernels::kBlock;
-          kernels.learn_vector(p + i, r + i, nullptr, r + i,
-                               std::min(kernels::kBlock, dimension_ - i), rates, &sums[block]);
-        }
+  T* p = estimate_.data();
+  std::vector<kernels::PassSums> sums(history_ranges(dimension_));
+  history_.pass(
+      step.executor, rows_, dimension_, c_rounded.data(), p, g,
+      [&](std::size_t, std::size_t column, std::size_t columns) {
+        std::fill_n(p + column, columns, T{0});
+      },
+      [&](std::size_t range, std::size_t column, std::size_t columns) {
+        kernels.learn_vector(p + column, g + column, nullptr, r + column, columns, rates,
+                             &sums[range]);
       });
-  for (const kernels::PassSums& block : sums) {
-    total.residual2 += block.residual2;
-    total.gradient2 += block.gradient2;
+  kernels::PassSums total;
+  for (const kernels::PassSums& range : sums) {
+    total.residual2 += range.residual2;
+    total.gradient2 += range.gradient2;
   }
 
   // Bookkeeping: the new row of M, x of the next weights, y = M x.
@@ -259,7 +262,7 @@ void SpanEstimator<T>::weights_of(std::span<const std::size_t> residuals, Execut
   const auto& kernels = kernels::kernels<T>();
   const std::size_t height = residuals.size();
   const std::size_t width = history_columns(dimension_);
-  const std::size_t tasks = (dimension_ + width - 1) / width;
+  const std::size_t tasks = history_ranges(dimension_);
   std::fill(out, out + height * dimension_, T{0});
   std::vector<T> coefficients(kDelayed * height);
   std::vector<const T*> u(kDelayed);
