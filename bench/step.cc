@@ -164,13 +164,14 @@ void full_span(const Bench& bench) {
   const std::size_t d = bench.options.span;
   const std::size_t steps = bench.options.span_steps;
   constexpr std::size_t kFrom = 64;
+  constexpr int kRuns = 6;
   if (steps <= kFrom) return;
 
   // Other work on the machine comes and goes within a run of seconds, so a read is timed beside
   // each step; it is of a buffer far larger than the caches and small beside the history.
   std::vector<double> ratios(steps - kFrom, std::numeric_limits<double>::infinity());
   reset_peak();
-  for (int run = 0; run < 3; ++run) {
+  for (int run = 0; run < kRuns; ++run) {
     Buffer<float> beside(std::size_t{1} << 25);
     fill_random(*bench.executor, beside.data(), beside.size(), 3, 1.0F);
     Buffer<float> weights(d);

@@ -79,7 +79,8 @@ struct EstimatorTraits {
   static constexpr bool kGiven = false;
   static constexpr int kStates = 0;  // how many of first, second, third
   static constexpr bool kSums = false;
-  static constexpr bool kAfter = false;  // wants to see the new weights
+  static constexpr bool kAfter = false;   // sums over the new weights
+  static constexpr bool kHashes = false;  // wants to know the new weights again
 
   template <class T>
   static HWY_INLINE void after(const Values<T>&, Sums<T>&) {}
@@ -94,6 +95,7 @@ struct Identity : EstimatorTraits {
 
 struct Given : EstimatorTraits {
   static constexpr bool kGiven = true;
+  static constexpr bool kHashes = true;
   template <class T>
   static HWY_INLINE Vec<T> estimate(Values<T>& x, const Constants<T>&, Sums<T>&) {
     return x.given;
@@ -137,6 +139,7 @@ struct RankOne : EstimatorTraits {
   static constexpr int kStates = 3;
   static constexpr bool kSums = true;
   static constexpr bool kAfter = true;
+  static constexpr bool kHashes = true;
   template <class T>
   static HWY_INLINE Vec<T> estimate(Values<T>& x, const Constants<T>& k, Sums<T>& sums) {
     const Vec<T> p = hn::MulAdd(x.first, k.s_before, x.second);
@@ -153,7 +156,6 @@ struct RankOne : EstimatorTraits {
     sums.ww = hn::MulAdd(x.weights, x.weights, sums.ww);
     sums.aa = hn::MulAdd(x.first, x.first, sums.aa);
     sums.ab = hn::MulAdd(x.first, x.second, sums.ab);
-    sums.hash.add(x.weights);
   }
 };
 
@@ -196,6 +198,7 @@ HWY_INLINE Vec<T> step_values(Values<T>& x, const Constants<T>& k, Sums<T>& sums
   const Vec<T> direction = S::template direction<T>(estimate, x, k);
   x.weights = hn::MulAdd(k.minus_lr, direction, hn::Mul(k.shrink, x.weights));
   if constexpr (E::kAfter) E::template after<T>(x, sums);
+  if constexpr (E::kHashes) sums.hash.add(x.weights);
   return estimate;
 }
 
@@ -244,9 +247,9 @@ void run_pass(const PassStreams<T>& s, const PassScalars<T>& scalars, std::size_
       out->ww = sum_lanes<T>(sums.ww);
       out->aa = sum_lanes<T>(sums.aa);
       out->ab = sum_lanes<T>(sums.ab);
-      out->weights_hash = sums.hash.value();
     }
   }
+  if constexpr (E::kHashes) out->weights_hash = sums.hash.value();
 }
 
 template <class E, class T>

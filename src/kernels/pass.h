@@ -29,7 +29,7 @@ enum class EstimatorStage {
 /// Whether a pass fills PassSums, and so may see at most kBlock elements at a time.
 constexpr bool sums_up(EstimatorStage stage) {
   return stage == EstimatorStage::diagonal || stage == EstimatorStage::diagonal_normalized ||
-         stage == EstimatorStage::rank_one;
+         stage == EstimatorStage::rank_one || stage == EstimatorStage::given;
 }
 
 /// What turns G into the direction D.
@@ -80,7 +80,7 @@ struct PassScalars {
   T v_eps = 0;
 };
 
-/// What a pass saw; only trainable stages fill it.
+/// What a pass saw; only stages that sum up fill it.
 struct PassSums {
   double residual2 = 0;  // |g - p|^2
   double gradient2 = 0;  // |g|^2
@@ -90,6 +90,7 @@ struct PassSums {
   double ww = 0;
   double aa = 0;
   double ab = 0;
+  // rank-one and given, after the step
   std::uint64_t weights_hash = 0;
 };
 

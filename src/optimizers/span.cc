@@ -171,7 +171,14 @@ void SpanEstimator<T>::finish(const Step<T>& step, const Outcome& outcome) {
     for (double& x : x_) x *= outcome.scaled;
     for (double& y : y_) y *= outcome.scaled;
   }
-  weights_hash_ = hash_weights(step);
+  if (outcome.scaled == 1 && !outcome.boxed) {
+    weights_hash_ = 0;
+    for (const kernels::PassSums& block : outcome.sums) {
+      weights_hash_ = kernels::combine_hashes(weights_hash_, block.weights_hash);
+    }
+  } else {
+    weights_hash_ = hash_weights(step);
+  }
   weights_known_ = true;
 }
 
