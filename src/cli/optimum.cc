@@ -7,14 +7,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
 #include "base/atomic_file.h"
 #include "bench/measure.h"
 #include "cli/command.h"
-#include "data/dataset.h"
+#include "cli/task_options.h"
 #include "report/table.h"
 #include "study/optimum.h"
 
@@ -24,34 +22,16 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string data;
-  std::filesystem::path data_dir;
-  std::vector<std::string> data_options;  // NAME=VALUE
+  TaskOptions task;
   double lambda = 0;
   double tolerance = 1e-9;
   std::size_t most_iterations = 20'000;
   std::filesystem::path save;
 };
 
-data::Task load(const Options& options, const Common& common) {
-  data::LoadOptions load{.search = data::search_folders(options.data_dir),
-                         .validation = 0,
-                         .seed = common.seed,
-                         .options = {}};
-  for (const std::string& text : options.data_options) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      throw std::invalid_argument(
-          fmt::format("Invalid --data-option '{}', expected NAME=VALUE", text));
-    }
-    load.options[text.substr(0, equals)] = text.substr(equals + 1);
-  }
-  return data::load_task(options.data, load);
-}
-
 void print(const Options& options, const data::Dataset& data, const study::Optimum& optimum,
            double seconds) {
-  report::Table table({{"softmax regression"}, {options.data, report::Table::Align::right}});
+  report::Table table({{"softmax regression"}, {options.task.data, report::Table::Align::right}});
   table.add({"samples", std::to_string(data.rows)});
   table.add({"weights", fmt::format("{} x {}", data.classes, data.features)});
   table.add({"lambda", fmt::format("{}", options.lambda)});
@@ -69,7 +49,7 @@ void print(const Options& options, const data::Dataset& data, const study::Optim
 }
 
 int run_optimum(const Options& options, const Common& common) {
-  const data::Task task = load(options, common);
+  const data::Task task = load_task(options.task, common.seed);
   study::Optimum optimum;
   const double seconds = bench::seconds_of([&] {
     optimum = study::find_optimum(task, options.lambda, options.tolerance, *default_executor(),
@@ -82,7 +62,7 @@ int run_optimum(const Options& options, const Common& common) {
   }
   if (common.json) {
     fmt::print("{}\n", Json{{"event", "optimum"},
-                            {"data", options.data},
+                            {"data", options.task.data},
                             {"fingerprint", fmt::format("{:016x}", task.train.fingerprint())},
                             {"lambda", options.lambda},
                             {"loss", optimum.loss},
@@ -115,11 +95,7 @@ void add_optimum(CLI::App& app, const Common& common, Job& job) {
                          "Example: tandem optimum --data nsl-kdd --lambda 0.023\n\n"
                          "The smallest loss that softmax regression can reach on a data set, "
                          "found in double precision by L-BFGS.");
-  command->add_option("--data", options->data, "mnist, nsl-kdd, libsvm:PATH, ...")->required();
-  command->add_option("--data-dir", options->data_dir,
-                      "Folder of data sets; searched before TANDEM_DATA and the system's folder");
-  command->add_option("--data-option", options->data_options,
-                      "NAME=VALUE for the data set's recipe; as often as needed");
+  add_task_options(*command, options->task);
   command->add_option("--lambda", options->lambda, "lambda/2 |w|^2 is added to the loss")
       ->check(CLI::NonNegativeNumber)
       ->required();

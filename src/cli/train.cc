@@ -15,11 +15,14 @@
 #include <vector>
 
 #include "base/atomic_file.h"
-#include "base/suggest.h"
+#include "base/interrupt.h"
 #include "cli/command.h"
-#include "data/dataset.h"
+#include "cli/progress.h"
+#include "cli/task_options.h"
 #include "problems/make_problem.h"
 #include "report/table.h"
+#include "study/grid.h"
+#include "study/optimum.h"
 #include "train/plan.h"
 #include "train/trainer.h"
 
@@ -29,10 +32,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Options {
-  std::string data;
-  std::string data_dir;
-  std::vector<std::string> data_options;
-  double validation = 0;
+  TaskOptions task;
   std::string model = "logistic";
   std::string optimizer = "diag-to";
   std::vector<std::string> lr, alpha, beta, decay;
@@ -43,46 +43,28 @@ struct Options {
   std::string shuffle = "on";
   std::string sampling = "epochs";
   std::string checkpoint;
+  std::string optimum;
   train::TrainOptions train;
 };
 
-std::pair<std::string, std::string> key_value(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw std::invalid_argument(fmt::format("Invalid option '{}', expected NAME=VALUE", text));
-  }
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
 /// Lists are grids: every combination is a member.
 std::vector<train::Setting> settings_of(const Options& options) {
-  std::vector<train::Setting> settings{{options.optimizer, {}}};
-  const auto multiply = [&](const std::string& name, const std::vector<std::string>& values) {
-    if (values.empty()) return;
-    std::vector<train::Setting> longer;
-    for (const train::Setting& setting : settings) {
-      for (const std::string& value : values) {
-        longer.push_back(setting);
-        longer.back().options[name] = value;
-      }
-    }
-    settings = std::move(longer);
-  };
-  multiply("lr", options.lr);
-  multiply("alpha", options.alpha);
-  multiply("beta", options.beta);
-  multiply("decay", options.decay);
+  study::Grid grid{{"lr", options.lr},
+                   {"alpha", options.alpha},
+                   {"beta", options.beta},
+                   {"decay", options.decay}};
   for (const std::string& text : options.options) {
-    const auto [name, value] = key_value(text);
-    multiply(name, {value});
+    const auto [name, value] = name_and_value("--option", text);
+    grid.push_back({name, {value}});
   }
-  return settings;
+  return study::expand(options.optimizer, grid);
 }
 
 /// Numbers that JSON cannot hold become null.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-Json to_json(const train::Member& member, const train::Point& point, bool many, bool diagnose) {
+Json to_json(const train::Member& member, const train::Point& point, bool many,
+             const train::TrainOptions& options) {
   Json json{{"event", "point"}};
   if (many) json["member"] = member.id;
   json["epoch"] = point.epoch;
@@ -90,11 +72,12 @@ Json to_json(const train::Member& member, const train::Point& point, bool many, 
   json["train_loss"] = number(point.train_loss);
   json["validation_loss"] = number(point.validation_loss);
   json["validation_accuracy"] = number(point.validation_accuracy);
-  if (diagnose) {
+  if (options.diagnose) {
     json["estimator_error"] = number(point.estimator_error);
     json["error_ratio"] = number(point.estimator_error / point.batch_error);
     json["delta"] = number(point.delta);
   }
+  if (!options.optimum.empty()) json["distance"] = number(point.distance);
   json["gradient_evaluations"] = point.gradient_evaluations;
   json["seconds"] = point.seconds;
   return json;
@@ -132,22 +115,25 @@ std::string text_of(const OptionMap& options) {
 
 class Run {
  public:
-  Run(const Options& options, const Common& common) : options_(options), common_(common) {}
+  Run(const Options& options, const Common& common)
+      : options_(options), common_(common), progress_(!common.quiet) {}
 
   int run() {
-    data::LoadOptions load;
-    load.search = data::search_folders(options_.data_dir);
-    load.validation = options_.validation;
-    load.seed = common_.seed;
-    for (const std::string& text : options_.data_options) load.options.insert(key_value(text));
     const auto settings = settings_of(options_);
     for (const train::Setting& setting : settings) sources::parse_method(setting.method);
-    auto task = std::make_shared<data::Task>(data::load_task(options_.data, load));
+    auto task = std::make_shared<data::Task>(load_task(options_.task, common_.seed));
     for (const std::string& note : task->notes) say(note);
     const auto problem = problems::make_problem(options_.model, task, options_.lambda);
     say(fmt::format("{}, d = {}, {} training samples", problem->description(), problem->dimension(),
                     problem->samples()));
 
+    train_ = options_.train;
+    train_.seed = common_.seed;
+    train_.init = options_.init == "zeros" ? train::Init::zeros : train::Init::normal;
+    train_.shuffle = options_.shuffle == "on";
+    train_.sampling =
+        options_.sampling == "independent" ? train::Sampling::independent : train::Sampling::epochs;
+    if (!options_.optimum.empty()) train_.optimum = optimum_weights(*task);
     const std::size_t budget =
         options_.memory == 0 ? ~std::size_t{0} : options_.memory * (std::size_t{1} << 20);
     const train::Plan plan = train::make_plan(*problem, settings, budget);
@@ -158,10 +144,22 @@ class Run {
     if (!options_.checkpoint.empty() && plan.waves.size() > 1) {
       throw std::invalid_argument("--checkpoint goes with one wave: raise --memory");
     }
+    catch_interrupts();
     std::vector<train::Member> members;
-    for (const std::vector<std::size_t>& wave : plan.waves) {
-      train_wave(*problem, settings, wave, members);
+    try {
+      for (std::size_t wave = 0; wave < plan.waves.size(); ++wave) {
+        train_wave(*problem, settings, plan, wave, members);
+      }
+    } catch (const train::Interrupted&) {
+      progress_.clear();
+      fmt::print(stderr, "tandem: interrupted{}\n",
+                 options_.checkpoint.empty()
+                     ? ""
+                     : fmt::format("; what was done up to the last whole epoch is in {}",
+                                   options_.checkpoint));
+      return kInterrupted;
     }
+    progress_.clear();
     return finish(members);
   }
 
@@ -170,17 +168,42 @@ class Run {
     if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
   }
 
+  std::vector<double> optimum_weights(const data::Task& task) const {
+    if (options_.model != "logistic") {
+      throw std::invalid_argument("--optimum goes with --model logistic");
+    }
+    std::ifstream stream(options_.optimum, std::ios::binary);
+    if (!stream) {
+      throw data::DataError(fmt::format(
+          "{}: cannot be read, expected a file of `tandem optimum --save`", options_.optimum));
+    }
+    try {
+      return study::load_optimum(stream, task, options_.lambda).weights;
+    } catch (const StateError& error) {
+      throw data::DataError(fmt::format("{}: {}", options_.optimum, error.what()));
+    }
+  }
+
   void train_wave(const Problem& problem, const std::vector<train::Setting>& settings,
-                  const std::vector<std::size_t>& wave, std::vector<train::Member>& members) {
+                  const train::Plan& plan, std::size_t wave_number,
+                  std::vector<train::Member>& members) {
+    const std::vector<std::size_t>& wave = plan.waves[wave_number];
     std::vector<train::Setting> own;
     for (const std::size_t id : wave) own.push_back(settings[id]);
-    train::TrainOptions train = options_.train;
-    train.seed = common_.seed;
-    train.init = options_.init == "zeros" ? train::Init::zeros : train::Init::normal;
-    train.shuffle = options_.shuffle == "on";
-    train.sampling =
-        options_.sampling == "independent" ? train::Sampling::independent : train::Sampling::epochs;
-    train::Trainer trainer(problem, own, train);
+    const train::Trainer* running = nullptr;
+    train::TrainOptions options = train_;
+    options.progress = [&](double part) {
+      const std::size_t epoch = running->epochs_done();
+      const auto epochs = static_cast<double>(options_.train.epochs);
+      const double done = (static_cast<double>(epoch) + part) / epochs;
+      progress_.show(
+          (static_cast<double>(wave_number) + done) / static_cast<double>(plan.waves.size()),
+          fmt::format("epoch {} of {}, {} of {} members", epoch + 1, options_.train.epochs,
+                      running->alive(), own.size()));
+      return !interrupted();
+    };
+    train::Trainer trainer(problem, own, options);
+    running = &trainer;
     if (!options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint)) {
       std::ifstream stream(options_.checkpoint, std::ios::binary);
       trainer.load(stream);
@@ -191,6 +214,7 @@ class Run {
     bool more = true;
     while (more) {
       more = trainer.epoch();
+      progress_.clear();
       if (!options_.checkpoint.empty()) {
         write_atomically(options_.checkpoint, [&](std::ostream& stream) { trainer.save(stream); });
       }
@@ -214,7 +238,7 @@ class Run {
 
   void show(const train::Member& member, const train::Point& point, bool many) const {
     if (common_.json) {
-      fmt::print("{}\n", to_json(member, point, many, options_.train.diagnose).dump());
+      fmt::print("{}\n", to_json(member, point, many, train_).dump());
       std::fflush(stdout);
     } else if (!many) {
       const std::string validation =
@@ -222,8 +246,10 @@ class Run {
               ? fmt::format("  validation {:.6f}, accuracy {:.4f}", point.validation_loss,
                             point.validation_accuracy)
               : "";
-      fmt::print("epoch {:3}  loss {:.6f}{}  {:.2f} s\n", point.epoch, point.train_loss, validation,
-                 point.seconds);
+      const std::string distance =
+          train_.optimum.empty() ? "" : fmt::format("  |w - w*|^2 {:.4g}", point.distance);
+      fmt::print("epoch {:3}  loss {:.6f}{}{}  {:.2f} s\n", point.epoch, point.train_loss,
+                 validation, distance, point.seconds);
     }
   }
 
@@ -277,6 +303,8 @@ class Run {
 
   const Options& options_;
   const Common& common_;
+  train::TrainOptions train_;
+  Progress progress_;
 };
 
 }  // namespace
@@ -288,15 +316,7 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       "Example: tandem train --data fashion-mnist --optimizer diag-to --lr 0.1 --alpha 0.01\n\n"
       "One run. Lists of rates (--lr 0.01,0.1,0.5) are grids: all settings train as one "
       "population.");
-  command->add_option("--data", options->data, "Data set: `tandem data list` names them")
-      ->required();
-  command->add_option("--data-dir", options->data_dir, "Folder with data files");
-  command->add_option("--data-option", options->data_options,
-                      "NAME=VALUE for the data set's recipe");
-  command
-      ->add_option("--validation", options->validation,
-                   "Fraction held out, where there is no test part")
-      ->check(CLI::Range(0.0, 0.9));
+  add_task_options(*command, options->task);
   command->add_option("--model", options->model, "logistic, or ffn:WIDTH[,WIDTH...]")
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "A rule, or SOURCE+RULE")
@@ -325,6 +345,8 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       ->capture_default_str();
   command->add_flag("--diagnose", options->train.diagnose,
                     "Measure |G - grad F|^2 in the last step of each epoch (with --json)");
+  command->add_option("--optimum", options->optimum,
+                      "File of `tandem optimum --save`: tells |w - w*|^2 each epoch");
   command->add_option("--memory", options->memory, "MiB for a wave of members; 0 is no limit")
       ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint,

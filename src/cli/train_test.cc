@@ -5,12 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
+#include "cli/command.h"
 #include "cli/test_program.h"
 
 namespace tandem::cli {
@@ -63,8 +66,6 @@ TEST(Train, GridsAreOnePopulationAndItsMembersAreTheSingleRuns) {
   }
   const Result single = program(common + "--lr 0.3 --alpha 0.01 --threads 1");
   EXPECT_EQ(of_last, losses_of(single.out));
-  // Waves do not change anything either: 1 MiB is enough for all, so cut finer through the budget's
-  // unit.
   EXPECT_EQ(json_lines(grid.out).back()["options"],
             (nlohmann::json{{"lr", "0.3"}, {"alpha", "0.01"}}));
 }
@@ -85,6 +86,84 @@ TEST(Train, ResumesFromACheckpoint) {
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_NE(other.out.find("another run"), std::string::npos) << other.out;
   EXPECT_TRUE(std::filesystem::exists(path));
+  std::filesystem::remove(path);
+}
+
+TEST(Train, WavesDoNotChangeAnything) {
+  const std::string common =
+      "train --data synthetic:rows=300,features=2000,classes=20,seed=3 --optimizer diag-to "
+      "--epochs 2 --lr 0.01,0.02,0.05 --alpha 0,0.001 ";
+  const Result said = program(common + "--memory 1", true);
+  EXPECT_NE(said.out.find("6 members in 3 waves"), std::string::npos) << said.out;
+  const auto by_member = [](const Result& result) {
+    std::map<int, std::vector<double>> losses;
+    for (const auto& line : json_lines(result.out)) {
+      if (line["event"] == "point") losses[line["member"]].push_back(line["train_loss"]);
+    }
+    return losses;
+  };
+  const auto waves = by_member(program(common + "--json --memory 1"));
+  EXPECT_EQ(waves.size(), 6U);
+  EXPECT_EQ(waves, by_member(program(common + "--json")));
+  const Result small = program(
+      "train --data synthetic:rows=300,features=20000,classes=20 "
+      "--optimizer adam --memory 1",
+      true);
+  EXPECT_EQ(small.exit_code, 2);
+  EXPECT_NE(small.out.find("memory budget"), std::string::npos) << small.out;
+}
+
+TEST(Train, TellsTheDistanceToTheOptimum) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("tandem-optimum-" + std::to_string(getpid()));
+  const Result optimum =
+      program("optimum --json --lambda 0.1 " + kData + "--save " + path.string());
+  EXPECT_EQ(optimum.exit_code, 0);
+  const auto told = json_lines(optimum.out).front();
+  EXPECT_EQ(told["event"], "optimum");
+  EXPECT_EQ(told["converged"], true);
+  EXPECT_LE(told["gradient_norm"], 1e-9);
+  const std::string train =
+      "train --json --lambda 0.1 --optimizer saga --lr 0.2 --batch 4 --epochs 60 " + kData;
+  const auto lines = json_lines(program(train + "--optimum " + path.string()).out);
+  const auto& last = lines[lines.size() - 2];
+  EXPECT_LT(last["distance"], 1e-6);
+  EXPECT_GT(lines.front()["distance"], 1);
+  // By strong convexity the gap is at least lambda/2 of the distance; both near 0 here.
+  EXPECT_NEAR(last["train_loss"].get<double>(), told["loss"].get<double>(), 1e-6);
+
+  const auto refused = [&](const std::string& arguments, int code, const std::string& message) {
+    const Result result = program(arguments, true);
+    EXPECT_EQ(result.exit_code, code) << result.out;
+    EXPECT_NE(result.out.find(message), std::string::npos) << result.out;
+  };
+  refused("train --lambda 0.2 --batch 4 --optimum " + path.string() + " " + kData, 3, "lambda");
+  refused("train --lambda 0.1 --batch 4 --optimum /does/not/exist " + kData, 3, "/does/not/exist");
+  refused("train --model ffn:4 --batch 4 --optimum " + path.string() + " " + kData, 2, "--optimum");
+  std::filesystem::remove(path);
+}
+
+TEST(Train, CtrlCKeepsTheCheckpointAndTheRunGoesOn) {
+  const auto path =
+      std::filesystem::temp_directory_path() / ("tandem-interrupted-" + std::to_string(getpid()));
+  std::filesystem::remove(path);
+  const std::string common =
+      "--json --data synthetic:rows=4000,features=50,seed=2 --optimizer diag-to --lr 0.05 "
+      "--epochs 150 --batch 16";
+  const std::string command = std::string("timeout --preserve-status -s INT 0.7 ") +
+                              TANDEM_PROGRAM + " train " + common + " --checkpoint " +
+                              path.string() + " > /dev/null 2>&1";
+  // Interrupted as often as it takes; each time it gets further.
+  int code = kInterrupted;
+  int interruptions = 0;
+  for (int i = 0; i < 200 && code == kInterrupted; ++i) {
+    code = WEXITSTATUS(std::system(command.c_str()));
+    if (code == kInterrupted) ++interruptions;
+  }
+  EXPECT_EQ(code, kDone);
+  const Result rest = program("train " + common + " --checkpoint " + path.string());
+  EXPECT_EQ(losses_of(rest.out), losses_of(program("train " + common).out))
+      << interruptions << " interruptions";
   std::filesystem::remove(path);
 }
 

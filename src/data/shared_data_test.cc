@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The real data sets, where they are: counts, statistics, and for NSL-KDD the optimum of the
-// paper's problem. They are looked for in TANDEM_TEST_DATA or ../shared/data beside the source
-// tree, and are never part of it.
+// paper's problem.
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <string>
@@ -14,6 +12,7 @@
 #include "data/describe.h"
 #include "data/recipe.h"
 #include "data/verify.h"
+#include "tests/real_data.h"
 
 namespace tandem::data {
 namespace {
@@ -23,17 +22,13 @@ namespace fs = std::filesystem;
 class SharedData : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* variable = std::getenv("TANDEM_TEST_DATA");
-    folder_ = variable != nullptr ? fs::path(variable)
-                                  : fs::path(TANDEM_SOURCE_DIR).parent_path() / "shared" / "data";
-    if (!fs::is_directory(folder_)) {
-      GTEST_SKIP() << "no real data: TANDEM_TEST_DATA is not set and " << folder_
-                   << " is not there";
-    }
+    folder_ = tests::real_data_folder();
+    const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+    if (folder_.empty() && name != "FashionMnist") GTEST_SKIP() << tests::kNoRealData;
   }
 
   Task load(const std::string& spec, std::map<std::string, std::string> options = {}) const {
-    return load_task(spec, {.search = {folder_, "/usr/share/datasets"},
+    return load_task(spec, {.search = tests::real_data_search(),
                             .validation = 0,
                             .seed = 1,
                             .options = std::move(options)});
@@ -63,17 +58,17 @@ TEST_F(SharedData, Mnist) {
 }
 
 TEST_F(SharedData, FashionMnist) {
-  if (!fs::exists("/usr/share/datasets/fashion-mnist")) {
+  if (!fs::exists(tests::kSystemDatasets / "fashion-mnist")) {
     GTEST_SKIP() << "Debian's dataset-fashion-mnist is not installed";
   }
   const Task task = load("fashion-mnist");
   EXPECT_EQ(describe(task.train).class_counts, Counts(10, 6000));
   EXPECT_EQ(describe(*task.validation).class_counts, Counts(10, 1000));
-  for (const FileCheck& check : verify(find_recipe("fashion-mnist"), {"/usr/share/datasets"})) {
+  for (const FileCheck& check : verify(find_recipe("fashion-mnist"), {tests::kSystemDatasets})) {
     EXPECT_EQ(check.state, FileCheck::State::good) << check.name << " " << check.detail;
   }
   // MNIST's recipe on a folder that holds these files, which have the same names.
-  EXPECT_THROW(load_task("mnist", {.search = {"/usr/share/datasets/fashion-mnist"},
+  EXPECT_THROW(load_task("mnist", {.search = {tests::kSystemDatasets / "fashion-mnist"},
                                    .validation = 0,
                                    .seed = 1,
                                    .options = {}}),

@@ -82,6 +82,7 @@ Trainer::Trainer(const Problem& problem, const std::vector<Setting>& settings,
     members_.push_back(std::move(member));
     places_.push_back(std::move(place));
   }
+  share_threads();
 }
 
 Trainer::~Trainer() = default;
@@ -105,6 +106,7 @@ bool Trainer::epoch() {
   if (!started_) start();
   if (epochs_done_ == options_.epochs || places_.empty()) return false;
   const double begin = now();
+  const auto sharing = static_cast<double>(places_.size());
   parallel_ranges(*executor_, places_.size(), 1, [&](std::size_t first, std::size_t last) {
     for (std::size_t place = first; place < last; ++place) {
       if (places_[place].source != nullptr) places_[place].source->epoch(weights_at(place));
@@ -113,6 +115,10 @@ bool Trainer::epoch() {
   const std::vector<std::uint32_t> order = epoch_order();
   for (std::size_t at = 0; at + options_.batch <= order.size() && !places_.empty();
        at += options_.batch) {
+    if (options_.progress &&
+        !options_.progress(static_cast<double>(at) / static_cast<double>(order.size()))) {
+      throw Interrupted();
+    }
     const auto rows = std::span(order).subspan(at, options_.batch);
     const bool last = at + 2 * options_.batch > order.size();
     if (last && options_.diagnose) {
@@ -122,7 +128,7 @@ bool Trainer::epoch() {
     }
   }
   for (Place& place : places_) place.optimizer->epoch_end();
-  seconds_ += now() - begin;
+  seconds_ += (now() - begin) / sharing;
   ++epochs_done_;
   measure();
   return epochs_done_ < options_.epochs && !places_.empty();
@@ -171,7 +177,7 @@ void Trainer::step(std::span<const std::uint32_t> rows) {
     executor_->run(blocks, step_one);
   }
   ++steps_;
-  remove_diverged(alive);
+  remove(alive, Leave::diverged);
 }
 
 void Trainer::step_block(const Batch& batch, std::span<const std::uint32_t> rows, std::size_t first,
@@ -249,12 +255,16 @@ void Trainer::diagnosed_step(std::span<const std::uint32_t> rows) {
 }
 
 /// The last member takes the place of one that left; nothing depends on places.
-void Trainer::remove_diverged(const std::vector<char>& alive) {
+void Trainer::remove(const std::vector<char>& alive, Leave why) {
   for (std::size_t place = alive.size(); place > 0; --place) {
     if (alive[place - 1] != 0) continue;
     Member& member = members_[places_[place - 1].id];
-    member.diverged = true;
-    member.diverged_at = steps_;
+    if (why == Leave::diverged) {
+      member.diverged = true;
+      member.diverged_at = steps_;
+    } else {
+      member.pruned = true;
+    }
     const std::size_t last = places_.size() - 1;
     if (place - 1 != last) {
       std::copy_n(weights_at(last), dimension_, weights_at(place - 1));
@@ -262,6 +272,19 @@ void Trainer::remove_diverged(const std::vector<char>& alive) {
     }
     places_.pop_back();
   }
+  share_threads();
+}
+
+void Trainer::prune(const std::vector<std::size_t>& ids) {
+  std::vector<char> alive(places_.size(), 1);
+  for (std::size_t place = 0; place < places_.size(); ++place) {
+    if (std::find(ids.begin(), ids.end(), places_[place].id) != ids.end()) alive[place] = 0;
+  }
+  remove(alive, Leave::pruned);
+}
+
+void Trainer::share_threads() {
+  if (places_.size() == 1) places_.front().optimizer->set_executor(executor_);
 }
 
 std::vector<LossSum> Trainer::losses(Problem::Part part, std::size_t samples) const {
@@ -334,14 +357,14 @@ void Trainer::measure() {
                          (entry.source != nullptr ? entry.source->state_bytes() : 0);
     member.points.push_back(point);
   }
-  remove_diverged(alive);
+  remove(alive, Leave::diverged);
 }
 
 std::span<const float> Trainer::weights(std::size_t id) const {
   for (std::size_t place = 0; place < places_.size(); ++place) {
     if (places_[place].id == id) return {weights_.data() + place * dimension_, dimension_};
   }
-  throw std::invalid_argument(fmt::format("Member {} has diverged or does not exist", id));
+  throw std::invalid_argument(fmt::format("Member {} has left or does not exist", id));
 }
 
 std::size_t Trainer::bytes() const {
@@ -381,6 +404,7 @@ void Trainer::save(std::ostream& stream) const {
   for (const Member& member : members_) {
     writer.count("diverged", member.diverged ? 1 : 0);
     writer.count("diverged_at", member.diverged_at);
+    writer.count("pruned", member.pruned ? 1 : 0);
     writer.count("state_bytes", member.state_bytes);
     writer.count("points", member.points.size());
     for (const Point& point : member.points) {
@@ -425,6 +449,7 @@ void Trainer::load(std::istream& stream) {
   for (Member& member : members_) {
     member.diverged = reader.count("diverged", 1) == 1;
     member.diverged_at = reader.count("diverged_at");
+    member.pruned = reader.count("pruned", 1) == 1;
     member.state_bytes = reader.count("state_bytes");
     const std::uint64_t points = reader.count("points", epochs_done_ + 1);
     for (std::uint64_t i = 0; i < points; ++i) {
@@ -457,6 +482,7 @@ void Trainer::load(std::istream& stream) {
   reader.finish();
   for (Place& place : kept) place.optimizer->load(stream);
   places_ = std::move(kept);
+  share_threads();
 }
 
 }  // namespace tandem::train

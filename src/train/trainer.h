@@ -19,6 +19,7 @@
 #include <iosfwd>
 #include <limits>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,15 @@ struct TrainOptions {
   std::vector<double> optimum = {};  // w*, if known: points then tell the distance
   // A loss so many times what it was at the start is divergence.
   double divergence = 1000;
+  // Called between steps with the part of the epoch that is done; false stops the run, and epoch()
+  // throws Interrupted.
+  std::function<bool(double)> progress = {};
+};
+
+/// The run was asked to stop in the middle of an epoch; what was saved after the one before is good.
+class Interrupted : public std::runtime_error {
+ public:
+  Interrupted() : std::runtime_error("interrupted") {}
 };
 
 /// What is measured once an epoch; epoch 0 is the start.
@@ -71,6 +81,7 @@ struct Member {
   Setting setting;
   bool diverged = false;
   std::uint64_t diverged_at = 0;  // the step
+  bool pruned = false;            // was taken out
   std::size_t state_bytes = 0;    // of optimizer and source
   std::vector<Point> points;
 };
@@ -85,7 +96,9 @@ class Trainer {
   /// Trains one epoch more and measures it; the first call measures the start too. False when all
   /// epochs are done.
   bool epoch();
-  /// The weights of a member that has not diverged, by id.
+  /// Takes members out, by id; those that have left already may be among them.
+  void prune(const std::vector<std::size_t>& ids);
+  /// The weights of a member that is in training, by id.
   std::span<const float> weights(std::size_t id) const;
 
   const std::vector<Member>& members() const { return members_; }
@@ -118,7 +131,10 @@ class Trainer {
   void step(std::span<const std::uint32_t> rows);
   void step_block(const Batch& batch, std::span<const std::uint32_t> rows, std::size_t first,
                   std::size_t last, float* gradients, double* rough, char* alive);
-  void remove_diverged(const std::vector<char>& alive);
+  enum class Leave { diverged, pruned };
+  void remove(const std::vector<char>& alive, Leave why);
+  /// A member alone has all threads for itself; the bits do not depend on them.
+  void share_threads();
   std::size_t block_members() const;
   float* weights_at(std::size_t place) { return weights_.data() + place * dimension_; }
   std::string fingerprint() const;
@@ -134,7 +150,7 @@ class Trainer {
   std::size_t epochs_done_ = 0;
   bool started_ = false;
   std::uint64_t steps_ = 0;
-  double seconds_ = 0;
+  double seconds_ = 0;  // a member's share
 };
 
 }  // namespace tandem::train

@@ -209,6 +209,48 @@ TEST(Trainer, DivergedMembersLeaveAtOnce) {
   EXPECT_THROW(trainer.weights(0), std::invalid_argument);
 }
 
+TEST(Trainer, PrunedMembersLeaveAndTheRestDoesNotNotice) {
+  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const std::vector<Member> whole = train_all(*problem, crowd(), few_epochs(), 1);
+  Trainer trainer(*problem, crowd(), few_epochs(), openmp_executor(2));
+  trainer.epoch();
+  trainer.prune({0, 2, 3, 5});  // 3 has diverged already
+  std::stringstream saved;
+  trainer.save(saved);
+  Trainer resumed(*problem, crowd(), few_epochs(), openmp_executor(2));
+  resumed.load(saved);
+  for (Trainer* each : {&trainer, &resumed}) {
+    while (each->epoch()) {
+    }
+    for (const Member& member : each->members()) {
+      const bool gone = member.id == 0 || member.id == 2 || member.id == 5;
+      EXPECT_EQ(member.pruned, gone) << member.id;
+      if (gone) {
+        EXPECT_EQ(member.points.size(), 2U);
+      } else {
+        expect_same(member, whole[member.id]);
+      }
+    }
+  }
+}
+
+TEST(Trainer, StopsWhenItIsToldTo) {
+  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  TrainOptions options = few_epochs();
+  std::vector<double> parts;
+  options.progress = [&](double part) {
+    parts.push_back(part);
+    return parts.size() < 20;
+  };
+  Trainer trainer(*problem, crowd(), options);
+  EXPECT_TRUE(trainer.epoch());  // 15 steps
+  EXPECT_EQ(parts.size(), 15U);
+  EXPECT_EQ(parts.front(), 0);
+  EXPECT_LT(parts.back(), 1);
+  EXPECT_THROW(trainer.epoch(), Interrupted);
+  EXPECT_EQ(trainer.epochs_done(), 1U);
+}
+
 TEST(Trainer, RefusesWhatCannotBe) {
   const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
   const auto message = [&](const std::vector<Setting>& settings, const TrainOptions& options) {

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "cli/progress.h"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace tandem::cli {
+namespace {
+
+constexpr int kBar = 24;
+
+int terminal_width() {
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+}  // namespace
+
+std::string duration_text(double seconds) {
+  if (!std::isfinite(seconds)) return "unknown";
+  const auto whole = static_cast<long>(std::lround(std::max(0.0, seconds)));
+  if (whole < 60) return fmt::format("{} s", whole);
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole / 60 % 60);
+}
+
+std::string progress_line(double part, double seconds_left, const std::string& text, int width) {
+  part = std::clamp(part, 0.0, 1.0);
+  const auto full = static_cast<std::size_t>(part * kBar);
+  std::string line = fmt::format("[{}{}] {:3.0f} %", std::string(full, '#'),
+                                 std::string(kBar - full, '.'), 100 * part);
+  if (std::isfinite(seconds_left)) line += fmt::format(", {} left", duration_text(seconds_left));
+  line += "  " + text;
+  return line.substr(0, static_cast<std::size_t>(std::max(1, width - 1)));
+}
+
+Progress::Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) == 1) {}
+
+void Progress::show(double part, const std::string& text) {
+  if (!shown_) return;
+  const auto now = Clock::now();
+  if (drawn_ && now - last_ < std::chrono::milliseconds(100)) return;
+  if (began_at_ < 0) {
+    began_at_ = part;
+    began_ = now;
+  }
+  const double spent = std::chrono::duration<double>(now - began_).count();
+  const double gained = part - began_at_;
+  const double left = gained > 0 && spent > 1 ? spent / gained * (1 - part)
+                                              : std::numeric_limits<double>::infinity();
+  fmt::print(stderr, "\r\x1b[K{}", progress_line(part, left, text, terminal_width()));
+  std::fflush(stderr);
+  last_ = now;
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fmt::print(stderr, "\r\x1b[K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace tandem::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// A line that says how far something is, written over and over: only on a terminal, on standard
+// error.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+namespace tandem::cli {
+
+class Progress {
+ public:
+  /// `wanted` is what the user asked for; without a terminal nothing is shown in any case.
+  explicit Progress(bool wanted);
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// A bar, the part that is done, the time that is left, and the text; at most ten times a second.
+  void show(double part, const std::string& text);
+  /// Before anything else is written to the terminal.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool shown_;
+  bool drawn_ = false;
+  Clock::time_point began_ = Clock::now();
+  Clock::time_point last_ = {};
+  double began_at_ = -1;  // what was done when it was first shown
+};
+
+/// The line itself, `width` columns at most.
+std::string progress_line(double part, double seconds_left, const std::string& text, int width);
+/// "45 s", "3 min 20 s", "2 h 05 min".
+std::string duration_text(double seconds);
+
+}  // namespace tandem::cli
