@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "store/connection.h"
 
+#include <SQLiteCpp/Backup.h>
 #include <fmt/format.h>
 #include <sqlite3.h>
 
