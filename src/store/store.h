@@ -29,35 +29,36 @@ class StoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Members have initializers so that whoever makes one names only what it has.
 struct Study {
-  std::int64_t id = 0;  // given by the store, here and below
-  std::string name;     // unique in a store
-  std::string text;     // the study file in its canonical form, without versions
-  std::string fingerprint;
-  std::string version;  // of the program
-  std::string target;   // of the CPU: bits are the same only on one
-  std::string machine;
-  std::string command;       // reproduces it
+  std::int64_t id = 0;    // given by the store, here and below
+  std::string name = {};  // unique in a store
+  std::string text = {};  // the study file in its canonical form, without versions
+  std::string fingerprint = {};
+  std::string version = {};  // of the program
+  std::string target = {};   // of the CPU: bits are the same only on one
+  std::string machine = {};
+  std::string command = {};  // reproduces it
   std::int64_t created = 0;  // seconds since 1970; 0: now
   bool pruned = false;
   std::size_t epochs = 0;
   std::uint64_t tune_seed = 0;
-  std::vector<std::uint64_t> seeds;
+  std::vector<std::uint64_t> seeds = {};
 };
 
 struct Task {
   std::int64_t id = 0;
   std::int64_t study_id = 0;
-  std::string key;  // unique in the study
-  std::string data;
-  std::string model;
+  std::string key = {};  // unique in the study
+  std::string data = {};
+  std::string model = {};
   double lambda = 0;
   std::size_t batch = 0;
   std::size_t samples = 0;
   std::size_t dimension = 0;
-  std::string data_hash;
-  std::string facts = "{}";       // JSON: what the recipe did, how training started, ...
-  std::optional<double> optimum;  // F*, for convex tasks
+  std::string data_hash = {};
+  std::string facts = "{}";            // JSON: what the recipe did, how training started, ...
+  std::optional<double> optimum = {};  // F*, for convex tasks
 };
 
 enum class Phase { tune, measure };
@@ -66,30 +67,30 @@ enum class Phase { tune, measure };
 struct Unit {
   std::int64_t id = 0;
   std::int64_t task_id = 0;
-  std::string key;  // unique in the study
-  std::string optimizer;
+  std::string key = {};  // unique in the study
+  std::string optimizer = {};
   Phase phase = Phase::tune;
   std::uint64_t seed = 0;
-  std::string members;  // JSON of whoever plans: what to train
+  std::string members = {};  // JSON of whoever plans: what to train
   // Units are leased and read in this order, equals by key. Absent: after all that are there. Who
   // adds units when others are done names the places, or the order depends on who was first.
-  std::optional<std::int64_t> place;
+  std::optional<std::int64_t> place = {};
   bool done = false;  // told by the store
 };
 
 /// What became of one member of a population.
 struct MemberRow {
-  std::string optimizer;  // label, unique in the study
-  std::string method;
+  std::string optimizer = {};  // label, unique in the study
+  std::string method = {};
   bool baseline = false;
-  OptionMap options;  // every option, resolved
+  OptionMap options = {};  // every option, resolved
   std::uint64_t seed = 0;
   Phase phase = Phase::tune;
   bool diverged = false;
   std::uint64_t diverged_at = 0;
   bool pruned = false;
   std::size_t state_bytes = 0;
-  std::vector<train::Point> points;  // doubles keep their bits; a NaN stays a NaN
+  std::vector<train::Point> points = {};  // doubles keep their bits; a NaN stays a NaN
 };
 
 /// Counts of a study's units; `leased` are those in the hands of a live owner.

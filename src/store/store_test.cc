@@ -20,7 +20,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 TEST_F(StoreTest, KeepsAStudyAndItsTasks) {
   Study study = sample_study("Grüße 'n\" 研究; DROP TABLE study; --");
-  study.text = "a\0b";
+  study.text = std::string("a\0b\n", 4);
   study.pruned = true;
   Task task;
   {
