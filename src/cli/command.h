@@ -31,6 +31,7 @@ void add_bench(CLI::App& app, const Common& common, Job& job);
 void add_train(CLI::App& app, const Common& common, Job& job);
 void add_data(CLI::App& app, const Common& common, Job& job);
 void add_optimum(CLI::App& app, const Common& common, Job& job);
+void add_runs(CLI::App& app, const Common& common, Job& job);
 
 /// The whole program: reads the command line, runs the job, turns errors into messages and exit
 /// codes.

@@ -12,6 +12,7 @@
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "data/dataset.h"
+#include "store/store.h"
 
 namespace tandem::cli {
 namespace {
@@ -77,6 +78,7 @@ int run(int argc, const char* const* argv) {
   add_bench(app, common, job);
   add_data(app, common, job);
   add_optimum(app, common, job);
+  add_runs(app, common, job);
 
   try {
     app.parse(argc, argv);
@@ -109,6 +111,9 @@ int run(int argc, const char* const* argv) {
     fmt::print(stderr, "tandem: {}\n", error.what());
     return kUsage;
   } catch (const data::DataError& error) {
+    fmt::print(stderr, "tandem: {}\n", error.what());
+    return kData;
+  } catch (const store::StoreError& error) {
     fmt::print(stderr, "tandem: {}\n", error.what());
     return kData;
   } catch (const std::bad_alloc&) {

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "store/connection.h"
+
+#include <SQLiteCpp/Backup.h>
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <chrono>
+#include <limits>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "store/schema.h"
+
+namespace tandem::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A transaction lasts milliseconds; only a stopped process or a checkpoint of a huge log on a slow
+// disk keeps others waiting for so long.
+constexpr std::chrono::seconds kPatience{60};
+
+bool busy(const SQLite::Exception& error) {
+  return error.getErrorCode() == SQLITE_BUSY || error.getErrorCode() == SQLITE_LOCKED;
+}
+
+/// What SQLite would tell with less words, or accept.
+void check_path(const fs::path& path, Store::Mode mode) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) {
+    throw StoreError(
+        fmt::format("{}: found a folder, expected the file of a store", path.string()));
+  }
+  if (fs::exists(status)) {
+    if (!fs::is_regular_file(status)) {
+      throw StoreError(
+          fmt::format("{}: not a regular file, expected the file of a store", path.string()));
+    }
+    return;
+  }
+  if (mode == Store::Mode::read) {
+    throw StoreError(fmt::format(
+        "{}: no such store; `tandem study` writes one, --store says where it is", path.string()));
+  }
+  const fs::path folder = fs::absolute(path).parent_path();
+  if (!fs::is_directory(folder, error)) {
+    throw StoreError(
+        fmt::format("{}: cannot make the store: {} is not a folder", path.string(),
+                    path.has_parent_path() ? path.parent_path().string() : folder.string()));
+  }
+}
+
+/// On a medium that cannot be written SQLite cannot make the files that a reader of a WAL database
+/// shares with writers. There are no writers there, and unless one died the log is empty: then the
+/// file can be read as it is.
+std::unique_ptr<SQLite::Database> open_immutable(const fs::path& absolute) {
+  std::error_code error;
+  const auto log = fs::file_size(absolute.string() + "-wal", error);
+  if (!error && log > 0) return nullptr;
+  std::string uri = "file:";
+  for (const char c : absolute.string()) {
+    const bool plain = c == '/' || c == '.' || c == '-' || c == '_' || (c >= '0' && c <= '9') ||
+                       (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    uri += plain ? std::string(1, c) : fmt::format("%{:02x}", static_cast<unsigned char>(c));
+  }
+  uri += "?immutable=1";
+  auto database = std::make_unique<SQLite::Database>(uri, SQLite::OPEN_READONLY | SQLite::OPEN_URI);
+  database->execAndGet("SELECT count(*) FROM sqlite_schema").getInt();
+  return database;
+}
+
+std::unique_ptr<SQLite::Database> open_file(const fs::path& path, Store::Mode mode) {
+  // The absolute name, for SQLite gives names like ":memory:" and "file:..." a meaning.
+  const fs::path absolute = fs::absolute(path);
+  const int flags = mode == Store::Mode::read ? SQLite::OPEN_READONLY
+                                              : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+  const int patience = static_cast<int>(std::chrono::milliseconds(kPatience).count());
+  try {
+    auto database = std::make_unique<SQLite::Database>(absolute.string(), flags, patience);
+    database->execAndGet("SELECT count(*) FROM sqlite_schema").getInt();  // opens it indeed
+    return database;
+  } catch (const SQLite::Exception& error) {
+    const int code = error.getErrorCode();
+    if (mode == Store::Mode::read && (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)) {
+      if (auto database = open_immutable(absolute)) return database;
+    }
+    throw;
+  }
+}
+
+/// The version of a store's tables; 0 for an empty file. Throws for files that are not ours.
+int check_kind(SQLite::Database& database, const fs::path& path) {
+  const int id = database.execAndGet("PRAGMA application_id").getInt();
+  const int version = database.execAndGet("PRAGMA user_version").getInt();
+  if (id != kApplicationId) {
+    const bool empty = database.execAndGet("SELECT count(*) FROM sqlite_schema").getInt() == 0;
+    if (id == 0 && version == 0 && empty) return 0;
+    throw StoreError(
+        fmt::format("{}: found an SQLite file of another program (application id {}), expected a "
+                    "store of Tandem",
+                    path.string(), id));
+  }
+  if (version > schema_version()) {
+    throw StoreError(fmt::format(
+        "{}: the store has version {}, this program knows versions up to {}: it was written by a "
+        "newer Tandem; use that, or another --store",
+        path.string(), version, schema_version()));
+  }
+  if (version < 1) {
+    throw StoreError(
+        fmt::format("{}: found a store of version {}, expected 1 or more: the store is damaged",
+                    path.string(), version));
+  }
+  return version;
+}
+
+std::unique_ptr<SQLite::Database> copy_in_memory(SQLite::Database& database) {
+  auto copy =
+      std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+  SQLite::Backup(*copy, database).executeStep(-1);
+  return copy;
+}
+
+std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode mode) {
+  auto database = open_file(path, mode);
+  if (mode == Store::Mode::read) {
+    const int version = check_kind(*database, path);
+    if (version == 0) {
+      throw StoreError(fmt::format("{}: found an empty file, expected a store", path.string()));
+    }
+    if (version < schema_version()) {
+      database = copy_in_memory(*database);
+      migrate(*database, version);
+    }
+    return database;
+  }
+  check_kind(*database, path);  // before anything is changed
+  database->exec("PRAGMA foreign_keys = ON");
+  if (database->execAndGet("PRAGMA journal_mode").getString() != "wal") {
+    database->execAndGet("PRAGMA journal_mode = WAL").getString();
+  }
+  database->exec("PRAGMA synchronous = FULL");
+  // Another process may be as far as this: who is first does it, the other one sees that.
+  if (check_kind(*database, path) < schema_version()) {
+    SQLite::Transaction transaction(*database, SQLite::TransactionBehavior::IMMEDIATE);
+    const int version = check_kind(*database, path);
+    if (version < schema_version()) migrate(*database, version);
+    transaction.commit();
+  }
+  return database;
+}
+
+}  // namespace
+
+StoreError explain(const fs::path& path, const SQLite::Exception& error) {
+  const std::string file = path.string();
+  const std::string detail = error.what();
+  switch (error.getErrorCode()) {
+    case SQLITE_NOTADB:
+      return StoreError(fmt::format(
+          "{}: not a store ({}); is it another file, or was its start overwritten?", file, detail));
+    case SQLITE_CORRUPT:
+      return StoreError(
+          fmt::format("{}: the store is damaged ({}); take a copy of it, or save what is left with "
+                      "`sqlite3 {} .recover | sqlite3 NEW`",
+                      file, detail, file));
+    case SQLITE_FULL:
+      return StoreError(
+          fmt::format("{}: the disk is full ({}); what was stored before is safe: make room and "
+                      "give the same command again",
+                      file, detail));
+    case SQLITE_IOERR:
+      return StoreError(
+          fmt::format("{}: cannot read or write ({}): the disk is full, a limit on file sizes was "
+                      "met, or it fails; what was stored before is safe",
+                      file, detail));
+    case SQLITE_READONLY:
+      return StoreError(fmt::format(
+          "{}: the store or its folder is read-only ({}); allow writing, or use another --store",
+          file, detail));
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+      return StoreError(
+          fmt::format("{}: cannot be opened ({}); it and its folder must be readable, and to "
+                      "change it, writable",
+                      file, detail));
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return StoreError(
+          fmt::format("{}: another process has been writing for more than {} s ({}); is one "
+                      "stopped?",
+                      file, kPatience.count(), detail));
+    default:
+      return StoreError(
+          fmt::format("{}: {} (SQLite's error {})", file, detail, error.getExtendedErrorCode()));
+  }
+}
+
+double Query::number(int column) const {
+  const SQLite::Column value = statement_->getColumn(column);
+  return value.isNull() ? std::numeric_limits<double>::quiet_NaN() : value.getDouble();
+}
+
+Store::Impl::Impl(fs::path file, Mode how) : path(std::move(file)), mode(how) {
+  check_path(path, mode);
+  const auto end = std::chrono::steady_clock::now() + kPatience;
+  while (true) {
+    try {
+      guarded([&] {
+        try {
+          database = open_store(path, mode);
+        } catch (const SQLite::Exception& error) {
+          // Changing to WAL and recovering a dead process's log do not wait for others by
+          // themselves.
+          if (!busy(error) || std::chrono::steady_clock::now() > end) throw;
+        }
+      });
+    } catch (const std::filesystem::filesystem_error& error) {
+      throw StoreError(fmt::format("{}: {}", path.string(), error.what()));
+    }
+    if (database) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+Query Store::Impl::query(const char* sql) {
+  auto place = statements.find(sql);
+  if (place == statements.end()) {
+    place = statements.try_emplace(sql, *database, sql).first;
+  } else {
+    place->second.reset();
+  }
+  return Query(place->second);
+}
+
+std::int64_t now() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string phase_name(Phase phase) { return phase == Phase::tune ? "tune" : "measure"; }
+
+Phase phase_of(std::string_view name) { return name == "measure" ? Phase::measure : Phase::tune; }
+
+}  // namespace tandem::store

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// A connection to a store's file: opening it safely, its errors in words, and its statements,
+// prepared once.
+#pragma once
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/store.h"
+
+namespace tandem::store {
+
+/// SQLite's error as one that names the file, what is wrong and what to do.
+StoreError explain(const std::filesystem::path& path, const SQLite::Exception& error);
+
+/// A prepared statement in use; at rest again when this goes, so that it holds no lock.
+class Query {
+ public:
+  explicit Query(SQLite::Statement& statement) : statement_(&statement) {}
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  ~Query() { statement_->tryReset(); }
+
+  /// Gives all parameters, in order.
+  template <typename... Values>
+  Query& bind(const Values&... values) {
+    int index = 0;
+    (bind_one(++index, values), ...);
+    return *this;
+  }
+  bool next() { return statement_->executeStep(); }
+  /// Runs a statement without rows; the number of rows that it changed.
+  int run() { return statement_->exec(); }
+
+  std::int64_t integer(int column) const { return statement_->getColumn(column).getInt64(); }
+  std::uint64_t count(int column) const { return static_cast<std::uint64_t>(integer(column)); }
+  std::string text(int column) const { return statement_->getColumn(column).getString(); }
+  bool null(int column) const { return statement_->isColumnNull(column); }
+  double number(int column) const;  // NULL is NaN
+
+ private:
+  void bind_one(int index, std::int64_t value) { statement_->bind(index, value); }
+  void bind_one(int index, std::uint64_t value) {
+    statement_->bind(index, static_cast<std::int64_t>(value));
+  }
+  void bind_one(int index, bool value) { statement_->bind(index, value ? 1 : 0); }
+  void bind_one(int index, double value) { statement_->bind(index, value); }
+  void bind_one(int index, const std::string& value) { statement_->bind(index, value); }
+  void bind_one(int index, const std::optional<double>& value) {
+    if (value) {
+      statement_->bind(index, *value);
+    } else {
+      statement_->bind(index);
+    }
+  }
+
+  SQLite::Statement* statement_;
+};
+
+struct Store::Impl {
+  Impl(std::filesystem::path file, Mode mode);
+
+  /// `sql` is a literal: its address is its name.
+  Query query(const char* sql);
+
+  /// Runs `work`, with errors in words.
+  template <typename Work>
+  auto guarded(const Work& work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const SQLite::Exception& error) {
+      throw explain(path, error);
+    } catch (const nlohmann::json::exception& error) {
+      throw StoreError(path.string() + ": found text that is not the expected JSON (" +
+                       error.what() + "): the store is damaged");
+    }
+  }
+
+  /// `work` in one transaction that has the right to write from its start, so that two processes
+  /// wait for each other instead of failing half-way.
+  template <typename Work>
+  auto writing(const Work& work) -> decltype(work()) {
+    return guarded([&] {
+      if (mode == Mode::read) {
+        throw StoreError(path.string() + ": the store was opened for reading only");
+      }
+      SQLite::Transaction transaction(*database, SQLite::TransactionBehavior::IMMEDIATE);
+      if constexpr (std::is_void_v<decltype(work())>) {
+        work();
+        transaction.commit();
+      } else {
+        auto result = work();
+        transaction.commit();
+        return result;
+      }
+    });
+  }
+
+  /// `work` on one state of the store, whatever others write meanwhile.
+  template <typename Work>
+  auto reading(const Work& work) -> decltype(work()) {
+    return guarded([&] {
+      SQLite::Transaction transaction(*database);
+      auto result = work();
+      transaction.commit();
+      return result;
+    });
+  }
+
+  // Parts of a caller's transaction.
+  Study insert(const Study& study);
+  Task insert(const Task& task);
+  void insert(std::int64_t study_id, const Unit& unit);
+  void insert(std::int64_t unit_id, const std::vector<MemberRow>& members);
+  Study ensure(const Study& study);
+  Task ensure(const Task& task);
+  bool finish(std::int64_t unit_id, const std::string& owner, const std::vector<MemberRow>& members,
+              std::int64_t finished);
+  std::optional<Study> find_study(const std::string& name);
+  std::vector<Study> studies();
+  std::vector<Task> tasks(std::int64_t study_id);
+  std::vector<Unit> units(std::int64_t study_id);
+  std::vector<MemberRow> unit_members(std::int64_t unit_id, bool with_points);
+  Merged merge(Impl& other);
+
+  std::filesystem::path path;
+  Mode mode;
+  std::unique_ptr<SQLite::Database> database;
+  std::map<const char*, SQLite::Statement> statements;  // go before their database
+};
+
+/// Seconds since 1970.
+std::int64_t now();
+
+std::string phase_name(Phase phase);
+Phase phase_of(std::string_view name);
+
+}  // namespace tandem::store

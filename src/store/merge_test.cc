@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Two stores become one.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "store/test_store.h"
+
+namespace tandem::store {
+namespace {
+
+class Merge : public StoreTest {
+ protected:
+  void SetUp() override {
+    StoreTest::SetUp();
+    other_ = folder_ / "other.db";
+  }
+  static void finish(Store& store, std::int64_t study, std::size_t unit) {
+    const Unit found = store.units(study).at(unit);
+    store.finish(found.id, "me", {sample_member(found.key)});
+  }
+
+  std::filesystem::path other_;
+};
+
+TEST_F(Merge, TakesWhatIsNew) {
+  Store here = write();
+  plan(here, 1, "ours");
+  {
+    Store there = Store::open(other_, Store::Mode::write);
+    plan(there, 1, "first");  // so that ids differ
+    const std::int64_t study = plan(there, 3, "theirs");
+    there.set_optimum(there.tasks(study)[0].id, 0.25);
+    finish(there, study, 1);
+    ASSERT_TRUE(there.lease(study, this_owner(), 3600).has_value());
+  }
+  const Merged merged = here.merge(other_);
+  EXPECT_EQ(merged.studies, 2U);
+  EXPECT_EQ(merged.units, 1U);
+  EXPECT_EQ(merged.members, 1U);
+  const auto study = here.find_study("theirs");
+  ASSERT_TRUE(study.has_value());
+  EXPECT_EQ(study->created, sample_study().created);
+  const auto tasks = here.tasks(study->id);
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0].optimum, 0.25);
+  const Progress progress = here.progress(study->id);
+  EXPECT_EQ(progress.units, 3U);
+  EXPECT_EQ(progress.done, 1U);
+  EXPECT_EQ(progress.leased, 0U);  // a lease is of its own store
+  const auto members = here.members(tasks[0].id, true);
+  ASSERT_EQ(members.size(), 1U);
+  expect_same(members[0], sample_member("unit/1"));
+  expect_whole();
+}
+
+TEST_F(Merge, CompletesAStudyThatIsInBoth) {
+  Store here = write();
+  const std::int64_t study = plan(here, 4);
+  finish(here, study, 0);
+  finish(here, study, 1);
+  {
+    Store there = Store::open(other_, Store::Mode::write);
+    const std::int64_t theirs = plan(there, 5);
+    finish(there, theirs, 4);
+    finish(there, theirs, 2);
+    finish(there, theirs, 1);
+  }
+  const Merged merged = here.merge(other_);
+  EXPECT_EQ(merged.studies, 0U);
+  EXPECT_EQ(merged.units, 2U);
+  std::vector<std::string> order;
+  for (const MemberRow& member : here.members(here.tasks(study)[0].id, false)) {
+    order.push_back(member.options.at("lr"));
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"unit/0", "unit/1", "unit/2", "unit/4"}));
+  const Merged again = here.merge(other_);
+  EXPECT_EQ(again.studies + again.units + again.members, 0U);
+}
+
+TEST_F(Merge, IsAllOrNothing) {
+  Store here = write();
+  plan(here, 1, "x");
+  {
+    Store there = Store::open(other_, Store::Mode::write);
+    plan(there, 1, "a");
+    Study study = sample_study("x");
+    study.fingerprint = "beef";
+    there.ensure_study(study);
+  }
+  expect_error([&] { here.merge(other_); }, {path_.string(), "'x'", "f00d", "beef"});
+  EXPECT_EQ(here.studies().size(), 1U);
+
+  std::filesystem::remove(other_);
+  {
+    Store there = Store::open(other_, Store::Mode::write);
+    Task task = sample_task(there.ensure_study(sample_study("x")).id);
+    task.data_hash = "other";
+    there.ensure_task(task);
+  }
+  expect_error([&] { here.merge(other_); }, {"hash of the data", "0123456789abcdef", "other"});
+}
+
+TEST_F(Merge, NeedsAnotherStore) {
+  Store here = write();
+  expect_error([&] { here.merge(path_); }, {path_.string(), "itself"});
+  expect_error([&] { here.merge(other_); }, {other_.string(), "no such store"});
+}
+
+}  // namespace
+}  // namespace tandem::store

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// Studies, tasks and units as rows, and what makes a study the same as the one in the store.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "store/connection.h"
+
+namespace tandem::store {
+namespace {
+
+/// Collects what differs between what the store has and what is asked for.
+class Differences {
+ public:
+  template <typename T>
+  void compare(std::string_view what, const T& stored, const T& given) {
+    if (stored == given) return;
+    add(fmt::format("{}: the store has {}, found {}", what, stored, given));
+  }
+  /// Of long texts the first line that differs.
+  void compare_lines(std::string_view what, const std::string& stored, const std::string& given) {
+    if (stored == given) return;
+    std::istringstream left(stored);
+    std::istringstream right(given);
+    std::string ours;
+    std::string theirs;
+    std::size_t line = 0;
+    do {
+      ++line;
+      if (!std::getline(left, ours)) ours = "(end)";
+      if (!std::getline(right, theirs)) theirs = "(end)";
+    } while (ours == theirs && (left || right));
+    add(fmt::format("{}, line {}: the store has '{}', found '{}'", what, line, cut(ours),
+                    cut(theirs)));
+  }
+  bool any() const { return !text_.empty(); }
+  const std::string& text() const { return text_; }
+
+ private:
+  static std::string cut(const std::string& line) {
+    constexpr std::size_t kMost = 200;
+    return line.size() > kMost ? line.substr(0, kMost) + "..." : line;
+  }
+  void add(const std::string& line) { text_ += (text_.empty() ? "" : "; ") + line; }
+
+  std::string text_;
+};
+
+std::string list(const std::vector<std::uint64_t>& seeds) { return nlohmann::json(seeds).dump(); }
+
+Study study_at(const Query& query) {
+  return {.id = query.integer(0),
+          .name = query.text(1),
+          .text = query.text(2),
+          .fingerprint = query.text(3),
+          .version = query.text(4),
+          .target = query.text(5),
+          .machine = query.text(6),
+          .command = query.text(7),
+          .created = query.integer(8),
+          .pruned = query.integer(9) != 0,
+          .epochs = query.count(10),
+          .tune_seed = query.count(11),
+          .seeds = nlohmann::json::parse(query.text(12)).get<std::vector<std::uint64_t>>()};
+}
+
+Task task_at(const Query& query) {
+  return {.id = query.integer(0),
+          .study_id = query.integer(1),
+          .key = query.text(2),
+          .data = query.text(3),
+          .model = query.text(4),
+          .lambda = query.number(5),
+          .batch = query.count(6),
+          .samples = query.count(7),
+          .dimension = query.count(8),
+          .data_hash = query.text(9),
+          .facts = query.text(10),
+          .optimum = query.null(11) ? std::nullopt : std::optional(query.number(11))};
+}
+
+}  // namespace
+
+// ---- Studies ------------------------------------------------------------------------------------
+
+std::vector<Study> Store::Impl::studies() {
+  Query rows = query(
+      "SELECT id, name, text, fingerprint, version, target, machine, command, created, pruned, "
+      "epochs, tune_seed, seeds FROM study ORDER BY name");
+  std::vector<Study> studies;
+  while (rows.next()) studies.push_back(study_at(rows));
+  return studies;
+}
+
+std::optional<Study> Store::Impl::find_study(const std::string& name) {
+  Query rows = query(
+      "SELECT id, name, text, fingerprint, version, target, machine, command, created, pruned, "
+      "epochs, tune_seed, seeds FROM study WHERE name = ?");
+  rows.bind(name);
+  if (!rows.next()) return std::nullopt;
+  return study_at(rows);
+}
+
+Study Store::Impl::insert(const Study& study) {
+  Study added = study;
+  if (added.created == 0) added.created = now();
+  query(
+      "INSERT INTO study (name, text, fingerprint, version, target, machine, command, created, "
+      "pruned, epochs, tune_seed, seeds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind(added.name, added.text, added.fingerprint, added.version, added.target, added.machine,
+            added.command, added.created, added.pruned, added.epochs, added.tune_seed,
+            list(added.seeds))
+      .run();
+  added.id = database->getLastInsertRowid();
+  return added;
+}
+
+Study Store::Impl::ensure(const Study& study) {
+  std::optional<Study> found = find_study(study.name);
+  if (!found) return insert(study);
+  const bool begun = [&] {
+    Query rows = query("SELECT 1 FROM unit WHERE study_id = ? AND done = 1 LIMIT 1");
+    return rows.bind(found->id).next();
+  }();
+  Differences differences;
+  differences.compare_lines("text", found->text, study.text);
+  differences.compare("seeds", list(found->seeds), list(study.seeds));
+  differences.compare("tuning seed", found->tune_seed, study.tune_seed);
+  differences.compare("epochs", found->epochs, study.epochs);
+  differences.compare("pruned", found->pruned, study.pruned);
+  differences.compare("CPU target", found->target, study.target);
+  if (begun) differences.compare("version of Tandem", found->version, study.version);
+  if (!differences.any()) {
+    // Follows from the others where they tell enough.
+    differences.compare("fingerprint", found->fingerprint, study.fingerprint);
+  }
+  if (differences.any()) {
+    throw StoreError(
+        fmt::format("{}: the store has another study '{}': {}; use another --store or name, or "
+                    "remove the old one with `tandem runs rm {} --store {}`",
+                    path.string(), study.name, differences.text(), study.name, path.string()));
+  }
+  if (!begun) {
+    // Nothing was done by the version that planned it.
+    query("UPDATE study SET version = ?, machine = ?, command = ? WHERE id = ?")
+        .bind(study.version, study.machine, study.command, found->id)
+        .run();
+    found->version = study.version;
+    found->machine = study.machine;
+    found->command = study.command;
+  }
+  return *found;
+}
+
+// ---- Tasks --------------------------------------------------------------------------------------
+
+std::vector<Task> Store::Impl::tasks(std::int64_t study_id) {
+  Query rows = query(
+      "SELECT id, study_id, key, data, model, lambda, batch, samples, dimension, data_hash, "
+      "facts, optimum FROM task WHERE study_id = ? ORDER BY id");
+  rows.bind(study_id);
+  std::vector<Task> tasks;
+  while (rows.next()) tasks.push_back(task_at(rows));
+  return tasks;
+}
+
+Task Store::Impl::insert(const Task& task) {
+  query(
+      "INSERT INTO task (study_id, key, data, model, lambda, batch, samples, dimension, "
+      "data_hash, facts, optimum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind(task.study_id, task.key, task.data, task.model, task.lambda, task.batch, task.samples,
+            task.dimension, task.data_hash, task.facts, task.optimum)
+      .run();
+  Task added = task;
+  added.id = database->getLastInsertRowid();
+  return added;
+}
+
+Task Store::Impl::ensure(const Task& task) {
+  std::optional<Task> found;
+  {
+    Query rows = query(
+        "SELECT id, study_id, key, data, model, lambda, batch, samples, dimension, data_hash, "
+        "facts, optimum FROM task WHERE study_id = ? AND key = ?");
+    rows.bind(task.study_id, task.key);
+    if (rows.next()) found = task_at(rows);
+  }
+  if (!found) return insert(task);
+  Differences differences;
+  differences.compare("data", found->data, task.data);
+  differences.compare("hash of the data", found->data_hash, task.data_hash);
+  differences.compare("model", found->model, task.model);
+  differences.compare("lambda", found->lambda, task.lambda);
+  differences.compare("batch", found->batch, task.batch);
+  differences.compare("samples", found->samples, task.samples);
+  differences.compare("dimension", found->dimension, task.dimension);
+  if (differences.any()) {
+    throw StoreError(fmt::format(
+        "{}: task '{}' is not what it was: {}; restore the data, or use another --store",
+        path.string(), task.key, differences.text()));
+  }
+  if (!found->optimum && task.optimum) {
+    query("UPDATE task SET optimum = ? WHERE id = ?").bind(*task.optimum, found->id).run();
+    found->optimum = task.optimum;
+  }
+  return *found;
+}
+
+// ---- Units --------------------------------------------------------------------------------------
+
+std::vector<Unit> Store::Impl::units(std::int64_t study_id) {
+  Query rows = query(
+      "SELECT id, task_id, key, optimizer, phase, seed, members, place, done FROM unit "
+      "WHERE study_id = ? ORDER BY place, key");
+  rows.bind(study_id);
+  std::vector<Unit> units;
+  while (rows.next()) {
+    units.push_back({.id = rows.integer(0),
+                     .task_id = rows.integer(1),
+                     .key = rows.text(2),
+                     .optimizer = rows.text(3),
+                     .phase = phase_of(rows.text(4)),
+                     .seed = rows.count(5),
+                     .members = rows.text(6),
+                     .place = rows.integer(7),
+                     .done = rows.integer(8) != 0});
+  }
+  return units;
+}
+
+void Store::Impl::insert(std::int64_t study_id, const Unit& unit) {
+  std::int64_t place = 0;
+  if (unit.place) {
+    place = *unit.place;
+  } else {
+    Query last = query("SELECT coalesce(max(place) + 1, 0) FROM unit WHERE study_id = ?");
+    last.bind(study_id).next();
+    place = last.integer(0);
+  }
+  query(
+      "INSERT INTO unit (study_id, task_id, key, place, optimizer, phase, seed, members) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (study_id, key) DO NOTHING")
+      .bind(study_id, unit.task_id, unit.key, place, unit.optimizer, phase_name(unit.phase),
+            unit.seed, unit.members)
+      .run();
+}
+
+}  // namespace tandem::store

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Members and points as rows: the bulk of a store.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "store/connection.h"
+
+namespace tandem::store {
+
+void Store::Impl::insert(std::int64_t unit_id, const std::vector<MemberRow>& members) {
+  std::int64_t place = 0;
+  for (const MemberRow& member : members) {
+    query(
+        "INSERT INTO member (unit_id, place, optimizer, method, baseline, options, seed, phase, "
+        "diverged, diverged_at, pruned, state_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+        .bind(unit_id, place++, member.optimizer, member.method, member.baseline,
+              nlohmann::json(member.options).dump(), member.seed, phase_name(member.phase),
+              member.diverged, member.diverged_at, member.pruned, member.state_bytes)
+        .run();
+    const std::int64_t member_id = database->getLastInsertRowid();
+    std::int64_t point_place = 0;
+    for (const train::Point& point : member.points) {
+      query("INSERT INTO point VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          .bind(member_id, point_place++, point.epoch, point.step, point.gradient_evaluations,
+                point.seconds, point.train_loss, point.validation_loss, point.validation_accuracy,
+                point.estimator_error, point.batch_error, point.delta, point.distance)
+          .run();
+    }
+  }
+}
+
+bool Store::Impl::finish(std::int64_t unit_id, const std::string& owner,
+                         const std::vector<MemberRow>& members, std::int64_t finished) {
+  const int changed = query(
+                          "UPDATE unit SET done = 1, owner = ?, lease_end = NULL, finished = ? "
+                          "WHERE id = ? AND done = 0")
+                          .bind(owner, finished, unit_id)
+                          .run();
+  if (changed > 0) {
+    insert(unit_id, members);
+    return true;
+  }
+  Query rows = query("SELECT 1 FROM unit WHERE id = ?");
+  if (!rows.bind(unit_id).next()) {
+    throw StoreError(fmt::format(
+        "{}: the unit of work {} is not there any more: its study was removed from the store",
+        path.string(), unit_id));
+  }
+  return false;
+}
+
+std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id, bool with_points) {
+  Query rows = query(
+      "SELECT id, optimizer, method, baseline, options, seed, phase, diverged, diverged_at, "
+      "pruned, state_bytes FROM member WHERE unit_id = ? ORDER BY place");
+  rows.bind(unit_id);
+  std::vector<MemberRow> members;
+  while (rows.next()) {
+    members.push_back({.optimizer = rows.text(1),
+                       .method = rows.text(2),
+                       .baseline = rows.integer(3) != 0,
+                       .options = nlohmann::json::parse(rows.text(4)).get<OptionMap>(),
+                       .seed = rows.count(5),
+                       .phase = phase_of(rows.text(6)),
+                       .diverged = rows.integer(7) != 0,
+                       .diverged_at = rows.count(8),
+                       .pruned = rows.integer(9) != 0,
+                       .state_bytes = rows.count(10),
+                       .points = {}});
+    if (!with_points) continue;
+    Query points = query(
+        "SELECT epoch, step, gradient_evaluations, seconds, train_loss, validation_loss, "
+        "validation_accuracy, estimator_error, batch_error, delta, distance FROM point "
+        "WHERE member_id = ? ORDER BY place");
+    points.bind(rows.integer(0));
+    while (points.next()) {
+      members.back().points.push_back({.epoch = points.count(0),
+                                       .step = points.count(1),
+                                       .gradient_evaluations = points.count(2),
+                                       .seconds = points.number(3),
+                                       .train_loss = points.number(4),
+                                       .validation_loss = points.number(5),
+                                       .validation_accuracy = points.number(6),
+                                       .estimator_error = points.number(7),
+                                       .batch_error = points.number(8),
+                                       .delta = points.number(9),
+                                       .distance = points.number(10)});
+    }
+  }
+  return members;
+}
+
+}  // namespace tandem::store

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// The run store: what studies planned and what their runs gave, in one SQLite file that several
+// processes share and that survives the death of any of them. docs/store.md has the schema.
+//
+// The file is in WAL mode with synchronous=FULL. With NORMAL a power cut never damages the file
+// either, but may take back the last commits; with FULL a unit that finish() reported is on the
+// disk. Units take seconds to hours, an fsync takes milliseconds: durability is free here.
+#pragma once
+
+#include <tandem/registry.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "train/trainer.h"
+
+namespace tandem::store {
+
+/// The store cannot be used: missing, damaged, written by a newer version, read-only, on a full
+/// disk, or of another study. The message names the file, what was found and what to do.
+class StoreError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Members have initializers so that whoever makes one names only what it has.
+struct Study {
+  std::int64_t id = 0;    // given by the store, here and below
+  std::string name = {};  // unique in a store
+  std::string text = {};  // the study file in its canonical form, without versions
+  std::string fingerprint = {};
+  std::string version = {};  // of the program
+  std::string target = {};   // of the CPU: bits are the same only on one
+  std::string machine = {};
+  std::string command = {};  // reproduces it
+  std::int64_t created = 0;  // seconds since 1970; 0: now
+  bool pruned = false;
+  std::size_t epochs = 0;
+  std::uint64_t tune_seed = 0;
+  std::vector<std::uint64_t> seeds = {};
+};
+
+struct Task {
+  std::int64_t id = 0;
+  std::int64_t study_id = 0;
+  std::string key = {};  // unique in the study
+  std::string data = {};
+  std::string model = {};
+  double lambda = 0;
+  std::size_t batch = 0;
+  std::size_t samples = 0;
+  std::size_t dimension = 0;
+  std::string data_hash = {};
+  std::string facts = "{}";            // JSON: what the recipe did, how training started, ...
+  std::optional<double> optimum = {};  // F*, for convex tasks
+};
+
+enum class Phase { tune, measure };
+
+/// A unit of work: what one process trains at a time, and what is there whole or not at all.
+struct Unit {
+  std::int64_t id = 0;
+  std::int64_t task_id = 0;
+  std::string key = {};  // unique in the study
+  std::string optimizer = {};
+  Phase phase = Phase::tune;
+  std::uint64_t seed = 0;
+  std::string members = {};  // JSON of whoever plans: what to train
+  // Units are leased and read in this order, equals by key. Absent: after all that are there. Who
+  // adds units when others are done names the places, or the order depends on who was first.
+  std::optional<std::int64_t> place = {};
+  bool done = false;  // told by the store
+};
+
+/// What became of one member of a population.
+struct MemberRow {
+  std::string optimizer = {};  // label, unique in the study
+  std::string method = {};
+  bool baseline = false;
+  OptionMap options = {};  // every option, resolved
+  std::uint64_t seed = 0;
+  Phase phase = Phase::tune;
+  bool diverged = false;
+  std::uint64_t diverged_at = 0;
+  bool pruned = false;
+  std::size_t state_bytes = 0;
+  std::vector<train::Point> points = {};  // doubles keep their bits; a NaN stays a NaN
+};
+
+/// Counts of a study's units; `leased` are those in the hands of a live owner.
+struct Progress {
+  std::size_t units = 0;
+  std::size_t done = 0;
+  std::size_t leased = 0;
+};
+
+/// Counts of all that a study has.
+struct Totals {
+  std::size_t tasks = 0;
+  std::size_t members = 0;
+  std::size_t points = 0;
+};
+
+/// What a merge added.
+struct Merged {
+  std::size_t studies = 0;
+  std::size_t units = 0;  // finished ones
+  std::size_t members = 0;
+};
+
+/// One connection to a store, for one thread at a time; other threads and processes open their
+/// own, and wait for each other. Must not be carried over a fork(). All calls throw StoreError.
+class Store {
+ public:
+  /// `read` changes nothing; a store of an older version is brought up to date in memory. `write`
+  /// creates the file, or brings it up to date.
+  enum class Mode { read, write };
+  static Store open(const std::filesystem::path& path, Mode mode);
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  const std::filesystem::path& path() const;
+
+  /// The study of that name, added if it is new. Throws if the one that is there differs in what
+  /// results depend on: the text, the fingerprint, the CPU target, seeds, epochs, or, when any
+  /// unit of it is done, the program's version; the message shows both sides.
+  Study ensure_study(const Study& study);
+  /// Likewise; other data under the same key is an error that names both hashes.
+  Task ensure_task(const Task& task);
+  void set_optimum(std::int64_t task_id, double optimum);
+  /// Adds those whose keys are new, all or none.
+  void add_units(std::int64_t study_id, const std::vector<Unit>& units);
+
+  /// The first unit that is neither done nor leased by a live owner becomes this owner's for some
+  /// seconds; none if there is no such unit. A lease ends by time, or at once when its owner, named
+  /// by this_owner(), was a process of this machine that is no more.
+  std::optional<Unit> lease(std::int64_t study_id, const std::string& owner, int seconds);
+  /// Puts off the lease's end to so many seconds from now; false if it is somebody else's by now.
+  bool renew(std::int64_t unit_id, const std::string& owner, int seconds);
+  /// Writes all that a unit gave and marks it done, in one transaction; durable on return. False,
+  /// with nothing written, if it was done already. A lease that ran out does no harm.
+  bool finish(std::int64_t unit_id, const std::string& owner,
+              const std::vector<MemberRow>& members);
+  /// Gives the lease back; nothing happens if it is not this owner's.
+  void release(std::int64_t unit_id, const std::string& owner);
+
+  Progress progress(std::int64_t study_id) const;
+  Totals totals(std::int64_t study_id) const;
+  std::vector<Study> studies() const;  // in the order of their names
+  std::optional<Study> find_study(const std::string& name) const;
+  std::vector<Task> tasks(std::int64_t study_id) const;  // in the order they were added
+  std::vector<Unit> units(std::int64_t study_id) const;
+  /// In the order of units and of members within them, whoever wrote first.
+  std::vector<MemberRow> members(std::int64_t task_id, bool with_points) const;
+
+  /// With all that belongs to it.
+  void remove_study(std::int64_t study_id);
+  /// Adds the other store's studies that are new, and to those that are in both the finished units
+  /// that are missing here; all or nothing. Throws if a study of the same name is another one.
+  Merged merge(const std::filesystem::path& other);
+
+  struct Impl;
+
+ private:
+  explicit Store(std::unique_ptr<Impl> impl);
+
+  std::unique_ptr<Impl> impl_;
+};
+
+/// The name of this process as an owner of leases: host, process, and when it started.
+std::string this_owner();
+
+}  // namespace tandem::store

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// What goes into a store comes out of it; doing it twice is doing it once; leases.
+#include "store/store.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "store/owner.h"
+#include "store/test_store.h"
+
+namespace tandem::store {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+TEST_F(StoreTest, KeepsAStudyAndItsTasks) {
+  Study study = sample_study("Grüße 'n\" 研究; DROP TABLE study; --");
+  study.text = std::string("a\0b\n", 4);
+  study.pruned = true;
+  Task task;
+  {
+    Store store = write();
+    study = store.ensure_study(study);
+    task = sample_task(study.id, "it's \"quoted\"");
+    task.lambda = -0.0;
+    task = store.ensure_task(task);
+    store.set_optimum(task.id, 0.1 + 0.2);
+  }
+  const Store store = read();
+  const auto studies = store.studies();
+  ASSERT_EQ(studies.size(), 1U);
+  const Study& found = studies[0];
+  EXPECT_EQ(found.id, study.id);
+  EXPECT_EQ(found.name, study.name);
+  EXPECT_EQ(found.text, study.text);
+  EXPECT_EQ(found.fingerprint, study.fingerprint);
+  EXPECT_EQ(found.version, study.version);
+  EXPECT_EQ(found.target, study.target);
+  EXPECT_EQ(found.machine, study.machine);
+  EXPECT_EQ(found.command, study.command);
+  EXPECT_EQ(found.created, study.created);
+  EXPECT_TRUE(found.pruned);
+  EXPECT_EQ(found.epochs, study.epochs);
+  EXPECT_EQ(found.tune_seed, study.tune_seed);
+  EXPECT_EQ(found.seeds, study.seeds);
+  EXPECT_TRUE(store.find_study(study.name).has_value());
+  EXPECT_FALSE(store.find_study("other").has_value());
+
+  const auto tasks = store.tasks(study.id);
+  ASSERT_EQ(tasks.size(), 1U);
+  EXPECT_EQ(tasks[0].key, task.key);
+  EXPECT_EQ(tasks[0].data, task.data);
+  EXPECT_EQ(tasks[0].model, task.model);
+  EXPECT_TRUE(std::signbit(tasks[0].lambda));
+  EXPECT_EQ(tasks[0].batch, task.batch);
+  EXPECT_EQ(tasks[0].samples, task.samples);
+  EXPECT_EQ(tasks[0].dimension, task.dimension);
+  EXPECT_EQ(tasks[0].data_hash, task.data_hash);
+  EXPECT_EQ(tasks[0].facts, task.facts);
+  EXPECT_EQ(tasks[0].optimum, 0.1 + 0.2);
+}
+
+TEST_F(StoreTest, KeepsMembersToTheBit) {
+  MemberRow odd = sample_member("1e-3");
+  odd.optimizer = "Ädäm 'x' \"y\" \\";
+  odd.method = "svrg+adam";
+  odd.baseline = false;
+  odd.options = {{"lr", "0.1*0.95^epoch"}, {"q\"uote", "'\\\n\t\u00e9"}};
+  odd.seed = std::numeric_limits<std::uint64_t>::max();
+  odd.phase = Phase::measure;
+  odd.diverged = true;
+  odd.diverged_at = std::numeric_limits<std::uint64_t>::max() - 1;
+  odd.pruned = true;
+  odd.points[0] = {.epoch = 0,
+                   .step = std::numeric_limits<std::uint64_t>::max(),
+                   .gradient_evaluations = 1ULL << 63,
+                   .seconds = -0.0,
+                   .train_loss = kNaN,
+                   .validation_loss = kInfinity,
+                   .validation_accuracy = -kInfinity,
+                   .estimator_error = std::numeric_limits<double>::denorm_min(),
+                   .batch_error = std::numeric_limits<double>::max(),
+                   .delta = 1.0 / 3,
+                   .distance = 2};
+  const std::vector<MemberRow> members = {sample_member("0.1"), odd, sample_member("0.2", 0)};
+  std::int64_t study = 0;
+  {
+    Store store = write();
+    study = plan(store, 1);
+    const auto unit = store.lease(study, "me", 60);
+    ASSERT_TRUE(unit.has_value());
+    EXPECT_TRUE(store.finish(unit->id, "me", members));
+  }
+  const Store store = read();
+  const std::int64_t task = store.tasks(study)[0].id;
+  const auto found = store.members(task, true);
+  ASSERT_EQ(found.size(), members.size());
+  for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);
+  const auto bare = store.members(task, false);
+  ASSERT_EQ(bare.size(), members.size());
+  EXPECT_TRUE(bare[0].points.empty());
+  const Totals totals = store.totals(study);
+  EXPECT_EQ(totals.tasks, 1U);
+  EXPECT_EQ(totals.members, 3U);
+  EXPECT_EQ(totals.points, 6U);
+}
+
+TEST_F(StoreTest, DoingItTwiceIsDoingItOnce) {
+  Store store = write();
+  const std::int64_t study = plan(store, 3);
+  EXPECT_EQ(plan(store, 5), study);
+  EXPECT_EQ(store.studies().size(), 1U);
+  EXPECT_EQ(store.tasks(study).size(), 1U);
+  const auto units = store.units(study);
+  ASSERT_EQ(units.size(), 5U);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    EXPECT_EQ(units[i].key, "unit/" + std::to_string(i));
+    EXPECT_EQ(units[i].place, static_cast<std::int64_t>(i));
+    EXPECT_FALSE(units[i].done);
+  }
+}
+
+TEST_F(StoreTest, AddsAllUnitsOrNone) {
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  const std::int64_t task = store.tasks(study)[0].id;
+  EXPECT_THROW(store.add_units(study, {sample_unit(task, "good"), sample_unit(-1, "bad")}),
+               StoreError);
+  EXPECT_EQ(store.units(study).size(), 1U);
+}
+
+TEST_F(StoreTest, RefusesAnotherStudyOfTheSameName) {
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  const auto refused = [&](auto change, const std::vector<std::string>& parts) {
+    Study other = sample_study();
+    change(other);
+    std::vector<std::string> all = {path_.string(), "'kdd'", "--store", "tandem runs rm"};
+    all.insert(all.end(), parts.begin(), parts.end());
+    expect_error([&] { store.ensure_study(other); }, all);
+  };
+  refused([](Study& s) { s.text = "name = \"kdd\"\nepochs = 21\n"; },
+          {"line 2", "the store has 'epochs = 20'", "found 'epochs = 21'"});
+  refused([](Study& s) { s.text += "more\n"; }, {"line 3", "'(end)'", "'more'"});
+  refused([](Study& s) { s.fingerprint = "beef"; }, {"f00d", "beef"});
+  refused([](Study& s) { s.target = "AVX3"; }, {"CPU target", "AVX2", "AVX3"});
+  refused([](Study& s) { s.seeds = {1}; }, {"seeds", "[1]"});
+  refused([](Study& s) { s.epochs = 19; }, {"epochs", "20", "19"});
+
+  // The version matters once there are results.
+  Study newer = sample_study();
+  newer.version = "1.0.1";
+  newer.command = "tandem study other.toml";
+  EXPECT_EQ(store.ensure_study(newer).version, "1.0.1");
+  EXPECT_EQ(store.studies()[0].command, "tandem study other.toml");
+  const auto unit = store.lease(study, "me", 60);
+  store.finish(unit->id, "me", {sample_member()});
+  refused([](Study&) {}, {"version", "1.0.1", "1.0.0"});
+  EXPECT_EQ(store.ensure_study(newer).id, study);
+}
+
+TEST_F(StoreTest, RefusesOtherDataUnderATask) {
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  Task other = sample_task(study);
+  other.data_hash = "fedcba9876543210";
+  expect_error([&] { store.ensure_task(other); },
+               {path_.string(), "nsl-kdd/logistic", "hash of the data", "0123456789abcdef",
+                "fedcba9876543210", "--store"});
+  other = sample_task(study);
+  other.lambda = 0.97;
+  expect_error([&] { store.ensure_task(other); }, {"lambda", "0.023", "0.97"});
+  other = sample_task(study);
+  other.optimum = 0.5;
+  EXPECT_EQ(store.ensure_task(other).optimum, 0.5);
+  EXPECT_EQ(store.tasks(study)[0].optimum, 0.5);
+}
+
+TEST_F(StoreTest, LeasesInOrderAndOnce) {
+  Store store = write();
+  const std::int64_t study = plan(store, 2);
+  const auto first = store.lease(study, "a", 60);
+  const auto second = store.lease(study, "a", 60);  // not the same again, even for the same owner
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->key, "unit/0");
+  EXPECT_EQ(first->members, R"([{"lr": "0.1"}])");
+  EXPECT_EQ(second->key, "unit/1");
+  EXPECT_FALSE(store.lease(study, "b", 60).has_value());
+  EXPECT_EQ(store.progress(study).leased, 2U);
+
+  store.release(second->id, "b");  // not its own
+  EXPECT_FALSE(store.lease(study, "b", 60).has_value());
+  store.release(second->id, "a");
+  EXPECT_EQ(store.progress(study).leased, 1U);
+  EXPECT_EQ(store.lease(study, "b", 60)->key, "unit/1");
+}
+
+TEST_F(StoreTest, ALeaseEndsByTime) {
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  const auto late = store.lease(study, "late", 0);
+  EXPECT_EQ(store.progress(study).leased, 0U);
+  const auto other = store.lease(study, "other", 60);
+  ASSERT_TRUE(other.has_value());
+  EXPECT_EQ(other->id, late->id);
+  EXPECT_FALSE(store.renew(late->id, "late", 60));
+  EXPECT_TRUE(store.renew(other->id, "other", 60));
+
+  // Who was late but first to be ready has done it: the work is the same, whoever does it.
+  EXPECT_TRUE(store.finish(late->id, "late", {sample_member()}));
+  EXPECT_FALSE(store.finish(other->id, "other", {sample_member(), sample_member()}));
+  EXPECT_FALSE(store.renew(other->id, "other", 60));
+  const Progress progress = store.progress(study);
+  EXPECT_EQ(progress.done, 1U);
+  EXPECT_EQ(progress.leased, 0U);
+  EXPECT_EQ(store.totals(study).members, 1U);
+}
+
+TEST_F(StoreTest, ALeaseEndsWithItsProcess) {
+  const pid_t pid = in_child([&] {
+    Store store = write();
+    return store.lease(plan(store, 1), this_owner(), 3600).has_value() ? 0 : 1;
+  });
+  EXPECT_EQ(exit_code_of(pid), 0);
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  EXPECT_EQ(store.progress(study).leased, 0U);
+  EXPECT_TRUE(store.lease(study, this_owner(), 3600).has_value());
+  EXPECT_EQ(store.progress(study).leased, 1U);
+}
+
+TEST(Owner, IsGoneWhenItsProcessIs) {
+  const std::string me = this_owner();
+  EXPECT_FALSE(is_gone(me));
+  EXPECT_FALSE(is_gone(me + ":thread 3"));
+  EXPECT_FALSE(is_gone("another-host:1:1"));
+  EXPECT_FALSE(is_gone("me"));
+  EXPECT_FALSE(is_gone(""));
+  const std::string host = me.substr(0, me.find(':'));
+  EXPECT_FALSE(is_gone(host));
+  EXPECT_FALSE(is_gone(host + ":x:1"));
+  EXPECT_FALSE(is_gone(host + ":0:1"));
+  EXPECT_FALSE(is_gone(host + ":-1:1"));
+  // A process of this number lives, but it is another one.
+  EXPECT_TRUE(is_gone(host + ":" + std::to_string(getpid()) + ":1"));
+
+  const pid_t pid = fork();
+  if (pid == 0) _exit(0);
+  siginfo_t info{};
+  waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+  const std::string child = host + ":" + std::to_string(pid);
+  EXPECT_TRUE(is_gone(child)) << "a zombie";
+  exit_code_of(pid);
+  EXPECT_TRUE(is_gone(child));
+}
+
+TEST_F(StoreTest, FinishingARemovedUnitIsAnError) {
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  const auto unit = store.lease(study, "me", 60);
+  store.remove_study(study);
+  expect_error([&] { store.finish(unit->id, "me", {sample_member()}); },
+               {path_.string(), "removed"});
+}
+
+TEST_F(StoreTest, OrderIsOfPlacesNotOfTime) {
+  Store store = write();
+  const Study study = store.ensure_study(sample_study());
+  const Task task = store.ensure_task(sample_task(study.id));
+  Unit b = sample_unit(task.id, "b");
+  Unit a = sample_unit(task.id, "a");
+  Unit late = sample_unit(task.id, "late");
+  b.place = 1;
+  a.place = 1;
+  late.place = 0;
+  store.add_units(study.id, {b, a});
+  store.add_units(study.id, {late});
+  const auto units = store.units(study.id);
+  ASSERT_EQ(units.size(), 3U);
+  // Written in the opposite order.
+  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
+    store.finish(unit->id, "me", {sample_member(unit->key), sample_member(unit->key + "2")});
+  }
+  std::vector<std::string> order;
+  for (const MemberRow& member : store.members(task.id, false)) {
+    order.push_back(member.options.at("lr"));
+  }
+  EXPECT_EQ(order, (std::vector<std::string>{"late", "late2", "a", "a2", "b", "b2"}));
+}
+
+TEST_F(StoreTest, RemovesAStudyWithAllThatItHas) {
+  Store store = write();
+  const std::int64_t study = plan(store, 2);
+  const std::int64_t kept = plan(store, 2, "kept");
+  for (const std::int64_t id : {study, kept}) {
+    store.finish(store.lease(id, "me", 60)->id, "me", {sample_member()});
+  }
+  store.remove_study(study);
+  ASSERT_EQ(store.studies().size(), 1U);
+  EXPECT_EQ(store.totals(kept).points, 3U);
+  expect_whole();
+  SQLite::Database database(path_.string());
+  for (const char* table : {"task", "member"}) {
+    EXPECT_EQ(database.execAndGet(std::string("SELECT count(*) FROM ") + table).getInt(), 1);
+  }
+  EXPECT_EQ(database.execAndGet("SELECT count(*) FROM point").getInt(), 3);
+}
+
+TEST_F(StoreTest, AReaderSeesWhatAWriterCommits) {
+  Store writer = write();
+  const std::int64_t study = plan(writer, 2);
+  const Store reader = read();
+  EXPECT_EQ(reader.progress(study).done, 0U);
+  const auto unit = writer.lease(study, "me", 60);
+  writer.finish(unit->id, "me", {sample_member()});
+  EXPECT_EQ(reader.progress(study).done, 1U);
+  Store other = read();
+  expect_error([&] { other.remove_study(study); }, {path_.string(), "reading only"});
+}
+
+}  // namespace
+}  // namespace tandem::store

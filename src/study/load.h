@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+// A study's runs out of the store.
+#pragma once
+
+#include <string>
+
+#include "store/store.h"
+#include "study/results.h"
+
+namespace tandem::study {
+
+/// Throws std::invalid_argument for a study that the store does not have, with a suggestion.
+StudyRuns load_study(const store::Store& store, const std::string& name);
+
+/// Likewise, but only what is stored of the study itself.
+store::Study find_study(const store::Store& store, const std::string& name);
+
+}  // namespace tandem::study
