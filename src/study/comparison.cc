@@ -117,7 +117,8 @@ void fill_rho(Row& row, const std::vector<Run>& measured, const std::vector<Run>
     }
   }
   if (baseline_failed) return;
-  if (row.measured_diverged > 0) {
+  const bool never = row.diverged > 0 && !row.tuned_loss;  // no setting was left to choose
+  if (never || row.measured_diverged > 0) {
     row.mark = '-';
     return;
   }
@@ -239,7 +240,6 @@ Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& r
   const Run* baseline_best = best_of_grid(*baseline);
   if (baseline_best == nullptr && !baseline->tuned.empty()) return row;
   fill_rho(row, runs.measured, baseline->measured);
-  if (best == nullptr && row.diverged > 0) row.mark = '-';
   if (baseline_best == nullptr) return row;
   row.rho_tuned = relative_gain(min_loss(*baseline_best), row.tuned_loss);
   fill_budget(row, runs.tuned, baseline->tuned);
