@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// From the runs of a study to what it concludes: a row for each task and optimizer, against the
+// baseline of its task. docs/statistics.md says what the figures mean.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "study/results.h"
+#include "study/statistics.h"
+
+namespace tandem::study {
+
+/// One number a seed, in the order of the study's seeds; none where there is no such run or it
+/// diverged.
+using PerSeed = std::vector<std::optional<double>>;
+
+/// Figures that cannot be had are none. Those of a study that is not complete are preliminary.
+struct Row {
+  std::string study;
+  std::string data;
+  std::string model;
+  double lambda = 0;
+  std::string optimizer;  // its label
+  OptionMap options;      // of the chosen setting; empty where none was left to choose
+  /// Options whose chosen value is the least or greatest of a grid of two or more numbers, so that
+  /// a better one may lie beyond. Ends that are bounds of what can be are not named: a least value
+  /// of 0, and decay = 1, which is no decay.
+  std::vector<std::string> edge;
+  /// Mean over seeds of (baseline's least loss - least loss) / baseline's least loss. None for the
+  /// baseline itself, and where it or this optimizer diverged on a measured seed.
+  std::optional<double> rho;
+  /// '+', '~' or '-' by s; '-' too where this optimizer diverged, on a measured seed or in its
+  /// whole grid, and the baseline did not.
+  std::optional<char> mark;
+  std::optional<double> s;                        // as in Summary, of rho
+  std::optional<double> p;                        // as in Summary, of rho
+  std::optional<std::array<double, 2>> interval;  // of rho, 95 %
+  PerSeed min_loss;
+  PerSeed gap;                                        // min_loss - F*; all none without an optimum
+  std::size_t diverged = 0;                           // members of the grid, on the tuning seed
+  std::size_t members = 0;                            // of the grid
+  std::optional<std::uint64_t> gradient_evaluations;  // of a measured run
+  std::optional<double> seconds;                      // of a measured run, mean
+  std::optional<std::size_t> state_bytes;
+
+  std::string method;
+  bool baseline = false;
+  bool pruned = false;  // the grid was pruned by successive halving
+  std::vector<std::uint64_t> seeds;
+  PerSeed rho_seeds;
+  std::optional<double> p_holm;  // p adjusted for the other rows of the study
+  std::size_t measured = 0;      // runs of the chosen setting
+  std::size_t measured_diverged = 0;
+  /// Rho when both runs of a seed may spend only what the cheaper of them spent.
+  std::optional<double> rho_evaluations;
+  std::optional<double> rho_seconds;
+  /// On the tuning seed alone: the chosen setting's least loss, and rho of the two best settings.
+  std::optional<double> tuned_loss;
+  std::optional<double> rho_tuned;
+  /// Rho of the expected best of `budget` settings of each grid; the size of the smaller grid.
+  std::optional<double> rho_budget;
+  std::size_t budget = 0;
+  std::vector<BestOf> best_of;  // the curve behind it; empty for a pruned grid
+};
+
+/// Whether it diverged in any epoch, or has a loss that is not finite.
+bool failed(const Run& run);
+
+/// The least training loss over the epochs, the start not among them; none for a failed run.
+std::optional<double> min_loss(const Run& run);
+
+/// The setting that tuning picks: the least min_loss among those that neither failed nor were
+/// pruned, the first of them if several have it; null if there is none.
+const Run* best_of_grid(std::span<const Run> tuned);
+const Run* best_of_grid(const OptimizerRuns& runs);
+
+/// One row, without p_holm. A null baseline leaves out all that is relative to it.
+Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& runs,
+            const OptimizerRuns* baseline);
+
+/// All rows, with p_holm over the whole study. Throws std::invalid_argument for a task that has two
+/// baselines.
+std::vector<Row> compare(const StudyRuns& study);
+
+/// Fills p_holm over these rows as one family: a table, or the rows of an ablation.
+void adjust(std::span<Row> rows);
+
+/// The part of a grid whose options `keep` accepts, under another label: "alpha = 0 only". Measured
+/// runs stay where their options are in it; the caller measures best_of_grid() of it otherwise.
+OptimizerRuns restricted(const OptimizerRuns& runs, std::string label,
+                         const std::function<bool(const OptionMap&)>& keep);
+
+/// The keys of `tandem report --json` in the order of the struct; what is none or not finite is
+/// null.
+nlohmann::ordered_json to_json(const Row& row);
+
+}  // namespace tandem::study
