@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+#include "study/study_file.h"
+
+#include <fmt/format.h>
+
+#include <toml++/toml.h>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include "base/suggest.h"
+#include "problems/make_problem.h"
+#include "sources/source.h"
+
+namespace tandem::study {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Reads one table of the file; every key must be asked for, or finish() refuses it.
+class Section {
+ public:
+  Section(const toml::table& table, std::string file, std::string name)
+      : table_(table), file_(std::move(file)), name_(std::move(name)) {}
+
+  std::invalid_argument error(const toml::node& at, const std::string& what) const {
+    return std::invalid_argument(
+        fmt::format("{}:{}: {}{}", file_, at.source().begin.line, name_, what));
+  }
+  std::invalid_argument error(const std::string& what) const { return error(table_, what); }
+
+  const toml::node* find(const std::string& key) {
+    known_.insert(key);
+    return table_.get(key);
+  }
+
+  template <class T>
+  T value(const std::string& key, T fallback, const char* expected) {
+    const toml::node* node = find(key);
+    return node == nullptr ? fallback : value_of<T>(*node, key, expected);
+  }
+
+  template <class T>
+  T value_of(const toml::node& node, const std::string& key, const char* expected) const {
+    const auto value = node.value<T>();
+    // toml++ would read `true` as 1.
+    const bool kind = std::is_same_v<T, bool>          ? node.is_boolean()
+                      : std::is_same_v<T, std::string> ? node.is_string()
+                      : std::is_same_v<T, double>      ? node.is_number()
+                                                       : node.is_integer();
+    if (!kind || !value) throw expected_error(node, key, expected);
+    return *value;
+  }
+
+  std::invalid_argument expected_error(const toml::node& node, const std::string& key,
+                                       const std::string& expected) const {
+    std::ostringstream found;
+    node.visit([&](const auto& inner) { found << inner; });
+    return error(node, fmt::format("Invalid {}: {}, expected {}", key, found.str(), expected));
+  }
+
+  std::uint64_t count(const std::string& key, std::uint64_t fallback, std::uint64_t least) {
+    const toml::node* node = find(key);
+    return node == nullptr ? fallback : count_of(*node, key, least);
+  }
+
+  std::uint64_t count_of(const toml::node& node, const std::string& key,
+                         std::uint64_t least) const {
+    const std::string expected = fmt::format("a whole number of at least {}", least);
+    const auto found = value_of<std::int64_t>(node, key, expected.c_str());
+    if (found < 0 || static_cast<std::uint64_t>(found) < least) {
+      throw expected_error(node, key, expected);
+    }
+    return static_cast<std::uint64_t>(found);
+  }
+
+  std::string choice(const std::string& key, const std::vector<std::string>& choices) {
+    const toml::node* node = find(key);
+    if (node == nullptr) return choices.front();
+    const auto found = value_of<std::string>(*node, key, "text");
+    if (std::find(choices.begin(), choices.end(), found) == choices.end()) {
+      throw expected_error(*node, key, fmt::format("{}", fmt::join(choices, " or ")));
+    }
+    return found;
+  }
+
+  /// One value or a list of them.
+  std::vector<const toml::node*> list(const std::string& key) {
+    std::vector<const toml::node*> nodes;
+    const toml::node* node = find(key);
+    if (node == nullptr) return nodes;
+    if (const toml::array* array = node->as_array()) {
+      for (const toml::node& each : *array) nodes.push_back(&each);
+      if (nodes.empty()) throw error(*node, fmt::format("Invalid {}: an empty list", key));
+    } else {
+      nodes.push_back(node);
+    }
+    return nodes;
+  }
+
+  /// The value as an optimizer reads it.
+  std::string text_of(const toml::node& node, const std::string& key) const {
+    if (const auto text = node.as_string()) return text->get();
+    if (const auto flag = node.as_boolean()) return flag->get() ? "true" : "false";
+    if (const auto whole = node.as_integer()) return fmt::format("{}", whole->get());
+    if (const auto number = node.as_floating_point(); number && std::isfinite(number->get())) {
+      return fmt::format("{}", number->get());
+    }
+    throw expected_error(node, key, "a number, text, true or false");
+  }
+
+  const toml::table& table() const { return table_; }
+  void know(const std::string& key) { known_.insert(key); }
+
+  void finish() const {
+    const std::vector<std::string> known(known_.begin(), known_.end());
+    for (const auto& [key, node] : table_) {
+      const std::string name(key.str());
+      if (!known_.contains(name)) {
+        throw error(node, fmt::format("Unknown key '{}'{}", name, suggestion(name, known)));
+      }
+    }
+  }
+
+ private:
+  const toml::table& table_;
+  std::string file_;
+  std::string name_;
+  std::set<std::string> known_;
+};
+
+/// The tables of an array of tables: [[task]] once each.
+std::vector<Section> sections(Section& top, const std::string& key, const std::string& file) {
+  const toml::node* node = top.find(key);
+  const toml::array* array = node == nullptr ? nullptr : node->as_array();
+  if (array == nullptr || array->empty()) {
+    const std::string what = fmt::format("Missing [[{}]]: a study has at least one", key);
+    throw node == nullptr ? top.error(what) : top.error(*node, what);
+  }
+  std::vector<Section> found;
+  for (const toml::node& each : *array) {
+    const toml::table* table = each.as_table();
+    if (table == nullptr)
+      throw top.error(each, fmt::format("Invalid {}, expected [[{}]]", key, key));
+    found.emplace_back(*table, file, fmt::format("[[{}]] {}: ", key, found.size() + 1));
+  }
+  return found;
+}
+
+void read_task(Section& section, std::vector<TaskSpec>& tasks) {
+  TaskSpec task;
+  task.data = section.value<std::string>("data", "", "the name of a data set");
+  if (task.data.empty()) throw section.error("Missing data: the name of a data set");
+  task.model = section.value<std::string>("model", task.model, "the name of a model");
+  task.batch = section.count("batch", task.batch, 1);
+  task.validation = section.value<double>("validation", 0, "a fraction below 1");
+  if (!(task.validation >= 0 && task.validation < 1)) {
+    throw section.expected_error(*section.find("validation"), "validation", "a fraction below 1");
+  }
+  task.init = section.choice("init", {"normal", "zeros"}) == "zeros" ? train::Init::zeros
+                                                                     : train::Init::normal;
+  task.shuffle = section.value<bool>("shuffle", true, "true or false");
+  task.sampling = section.choice("sampling", {"epochs", "independent"}) == "independent"
+                      ? train::Sampling::independent
+                      : train::Sampling::epochs;
+  if (const toml::node* node = section.find("options")) {
+    const toml::table* table = node->as_table();
+    if (table == nullptr) throw section.expected_error(*node, "options", "{ NAME = VALUE, ... }");
+    for (const auto& [key, value] : *table) {
+      task.data_options[std::string(key.str())] = section.text_of(value, std::string(key.str()));
+    }
+  }
+  std::vector<double> lambdas;
+  for (const toml::node* node : section.list("lambda")) {
+    const auto lambda = section.value_of<double>(*node, "lambda", "a number of at least 0");
+    if (!(lambda >= 0) || !std::isfinite(lambda)) {
+      throw section.expected_error(*node, "lambda", "a number of at least 0");
+    }
+    lambdas.push_back(lambda);
+  }
+  section.finish();
+  if (lambdas.empty()) lambdas.push_back(0);
+  for (const double lambda : lambdas) {
+    task.lambda = lambda;
+    for (const TaskSpec& other : tasks) {
+      if (task_name(other) == task_name(task)) {
+        throw section.error(fmt::format("Invalid task: '{}' is there twice", task_name(task)));
+      }
+    }
+    tasks.push_back(task);
+  }
+}
+
+OptimizerSpec read_optimizer(Section& section) {
+  OptimizerSpec optimizer;
+  optimizer.method = section.value<std::string>("name", "", "the name of an optimizer");
+  if (optimizer.method.empty()) throw section.error("Missing name: the name of an optimizer");
+  try {
+    sources::parse_method(optimizer.method);
+  } catch (const std::invalid_argument& error) {
+    throw section.error(*section.find("name"), error.what());
+  }
+  optimizer.label = section.value<std::string>("label", optimizer.method, "text");
+  optimizer.baseline = section.value<bool>("baseline", false, "true or false");
+  // TOML's tables do not keep their order: rates first, then by name.
+  std::vector<std::string> keys{"lr", "alpha", "beta", "decay"};
+  for (const auto& [key, node] : section.table()) {
+    const std::string name(key.str());
+    if (name == "name" || name == "label" || name == "baseline") continue;
+    if (std::find(keys.begin(), keys.end(), name) == keys.end()) keys.push_back(name);
+  }
+  for (const std::string& key : keys) {
+    std::vector<std::string> values;
+    for (const toml::node* node : section.list(key)) {
+      values.push_back(section.text_of(*node, key));
+      if (std::count(values.begin(), values.end(), values.back()) > 1) {
+        throw section.error(*node,
+                            fmt::format("Invalid {}: {} is there twice", key, values.back()));
+      }
+    }
+    if (!values.empty()) optimizer.grid.push_back({key, std::move(values)});
+  }
+  return optimizer;
+}
+
+/// Every setting as the trainer would make it, on a problem of a few numbers, so that a wrong option
+/// is found before hours of work.
+void check_settings(const Section& section, const OptimizerSpec& optimizer) {
+  static const auto kTiny = problems::make_problem(
+      "logistic",
+      std::make_shared<data::Task>(data::load_task("synthetic:rows=4,features=2,seed=1", {})), 0.1);
+  try {
+    train::TrainOptions options;
+    options.batch = 1;
+    const train::Trainer trainer(*kTiny, expand(optimizer.method, optimizer.grid), options,
+                                 serial_executor());
+  } catch (const std::invalid_argument& error) {
+    throw section.error(error.what());
+  }
+}
+
+}  // namespace
+
+StudySpec parse_study(std::string_view text, const std::string& file) {
+  toml::table table;
+  try {
+    table = toml::parse(text, file);
+  } catch (const toml::parse_error& error) {
+    throw std::invalid_argument(fmt::format("{}:{}: {}", file, error.source().begin.line,
+                                            std::string(error.description())));
+  }
+  Section top(table, file, "");
+  StudySpec study;
+  study.name = top.value<std::string>("name", std::filesystem::path(file).stem().string(), "text");
+  if (study.name.empty()) throw top.error("Invalid name: it is empty");
+  study.epochs = top.count("epochs", study.epochs, 1);
+  study.tune_seed = top.count("tune_seed", study.tune_seed, 0);
+  if (const auto nodes = top.list("seeds"); !nodes.empty()) {
+    study.seeds.clear();
+    for (const toml::node* node : nodes) {
+      const std::uint64_t seed = top.count_of(*node, "seeds", 0);
+      if (seed == study.tune_seed) {
+        throw top.error(*node,
+                        fmt::format("Invalid seeds: {} is the tuning seed; what is tuned on a seed "
+                                    "is measured on others",
+                                    seed));
+      }
+      if (std::find(study.seeds.begin(), study.seeds.end(), seed) != study.seeds.end()) {
+        throw top.error(*node, fmt::format("Invalid seeds: {} is there twice", seed));
+      }
+      study.seeds.push_back(seed);
+    }
+  } else if (std::find(study.seeds.begin(), study.seeds.end(), study.tune_seed) !=
+             study.seeds.end()) {
+    throw top.error(fmt::format("Invalid tune_seed: {} is one of the seeds (1 to 5 unless given)",
+                                study.tune_seed));
+  }
+  study.prune = top.count("prune", 0, 0);
+  if (study.prune == 1) {
+    throw top.expected_error(*top.find("prune"), "prune", "0 (keep all settings) or 2 and more");
+  }
+  study.diagnose = top.value<bool>("diagnose", false, "true or false");
+  study.optimum = top.value<bool>("optimum", true, "true or false");
+  for (Section& section : sections(top, "task", file)) read_task(section, study.tasks);
+  std::size_t baselines = 0;
+  for (Section& section : sections(top, "optimizer", file)) {
+    OptimizerSpec optimizer = read_optimizer(section);
+    for (const OptimizerSpec& other : study.optimizers) {
+      if (other.label == optimizer.label) {
+        throw section.error(
+            fmt::format("Invalid optimizer: '{}' is there twice; give one of them another label",
+                        optimizer.label));
+      }
+    }
+    baselines += optimizer.baseline ? 1 : 0;
+    if (baselines > 1) throw section.error("Invalid baseline: there is one already");
+    check_settings(section, optimizer);
+    study.optimizers.push_back(std::move(optimizer));
+  }
+  top.finish();
+  return study;
+}
+
+StudySpec read_study(const std::filesystem::path& file) {
+  std::ifstream stream(file);
+  if (!stream || std::filesystem::is_directory(file)) {
+    throw std::invalid_argument(
+        fmt::format("{}: cannot be read, expected a study file (TOML)", file.string()));
+  }
+  std::ostringstream text;
+  text << stream.rdbuf();
+  return parse_study(text.str(), file.string());
+}
+
+std::string task_name(const TaskSpec& task) {
+  std::string name = task.data;
+  for (const auto& [key, value] : task.data_options) name += fmt::format(" {}={}", key, value);
+  name += fmt::format(" {} lambda={} batch={}", task.model, task.lambda, task.batch);
+  if (task.validation != 0) name += fmt::format(" validation={}", task.validation);
+  if (task.init == train::Init::zeros) name += " init=zeros";
+  if (!task.shuffle) name += " shuffle=off";
+  if (task.sampling == train::Sampling::independent) name += " sampling=independent";
+  return name;
+}
+
+std::string canonical_text(const StudySpec& study) {
+  Json json{{"name", study.name},       {"epochs", study.epochs}, {"tune_seed", study.tune_seed},
+            {"seeds", study.seeds},     {"prune", study.prune},   {"diagnose", study.diagnose},
+            {"optimum", study.optimum}, {"tasks", Json::array()}, {"optimizers", Json::array()}};
+  for (const TaskSpec& task : study.tasks) json["tasks"].push_back(task_name(task));
+  for (const OptimizerSpec& optimizer : study.optimizers) {
+    Json grid = Json::object();
+    for (const auto& [name, values] : optimizer.grid) grid[name] = values;
+    json["optimizers"].push_back({{"label", optimizer.label},
+                                  {"method", optimizer.method},
+                                  {"baseline", optimizer.baseline},
+                                  {"grid", grid}});
+  }
+  return json.dump();
+}
+
+}  // namespace tandem::study
