@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -143,10 +144,14 @@ void fill_budget(Row& row, const std::vector<Run>& tuned, const std::vector<Run>
                                  best_of(ours, draws)[0].expected);
 }
 
-bool same_value(const std::string& a, const std::string& b) {
-  if (a == b) return true;
-  const auto left = read_number(a);
-  return left && left == read_number(b);
+/// Whether a run has this value of an option, however it is written.
+bool occurs(const std::vector<Run>& runs, const std::string& name, const std::string& text) {
+  const auto number = read_number(text);
+  return std::any_of(runs.begin(), runs.end(), [&](const Run& run) {
+    const auto option = run.options.find(name);
+    if (option == run.options.end()) return false;
+    return option->second == text || (number && number == read_number(option->second));
+  });
 }
 
 /// Options whose value is at an end of its grid that is no bound of what can be.
@@ -286,12 +291,9 @@ OptimizerRuns restricted(const OptimizerRuns& runs, std::string label,
   std::copy_if(runs.measured.begin(), runs.measured.end(), std::back_inserter(part.measured), kept);
   for (const auto& [name, texts] : runs.grid) {
     std::vector<std::string> left;
-    std::copy_if(texts.begin(), texts.end(), std::back_inserter(left), [&](const auto& text) {
-      return std::any_of(part.tuned.begin(), part.tuned.end(), [&](const Run& run) {
-        const auto option = run.options.find(name);
-        return option != run.options.end() && same_value(option->second, text);
-      });
-    });
+    for (const std::string& text : texts) {
+      if (occurs(part.tuned, name, text)) left.push_back(text);
+    }
     if (left.size() > 1) part.grid.emplace(name, std::move(left));
   }
   return part;
