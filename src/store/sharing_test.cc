@@ -101,8 +101,9 @@ class Killing : public Sharing {
   static constexpr std::size_t kMembers = 40;
   static constexpr std::size_t kPoints = 21;
 
-  static int write_on(const std::filesystem::path& path) {
+  static int write_on(const std::filesystem::path& path, int ready) {
     Store store = Store::open(path, Store::Mode::write);
+    if (::write(ready, "", 1) != 1) return 2;
     const std::int64_t study = store.studies().at(0).id;
     const std::string owner = this_owner();
     while (const auto unit = store.lease(study, owner, 3600)) {
@@ -125,8 +126,13 @@ class Killing : public Sharing {
     std::size_t seen = 0;
     bool finished = false;
     while (!finished) {
-      const pid_t child = in_child([&] { return write_on(path_); });
+      int ready[2];
+      ASSERT_EQ(pipe(ready), 0);
+      const pid_t child = in_child([&] { return write_on(path_, ready[1]); });
+      close(ready[1]);
       if (killed < kills) {
+        char byte = 0;
+        EXPECT_EQ(::read(ready[0], &byte, 1), 1);  // it writes from now on
         const long nanoseconds = static_cast<long>(random() % 20'000'000);
         const timespec pause{.tv_sec = 0, .tv_nsec = nanoseconds};
         nanosleep(&pause, nullptr);
@@ -134,6 +140,7 @@ class Killing : public Sharing {
         ++killed;
       }
       finished = exit_code_of(child) == 0;
+      close(ready[0]);
       seen = check(seen);
       if (HasFailure()) return;
     }
