@@ -83,8 +83,6 @@ std::string_view latex_ascii(char character) {
       return "\\textasciigrave{}";
     case '"':
       return "\\char34{}";
-    case '-':
-      return "-{}";  // "--" would become a dash
     default:
       return {};
   }
@@ -185,6 +183,11 @@ std::string latex_escaped(std::string_view text) {
     const std::size_t length = character_bytes(rest);
     const std::string_view character = rest.substr(0, length);
     std::string_view written = length == 1 ? latex_ascii(rest[0]) : std::string_view{};
+    if (rest[0] == '-') {
+      const char next = rest.size() > 1 ? rest[1] : '\0';
+      if (next == '-') written = "-{}";  // "--" would become a dash
+      if (result.empty() && next >= '0' && next <= '9') written = "$-$";  // a number's sign
+    }
     for (const auto& [sign, formula] : kLatexSigns) {
       if (character == sign) written = formula;
     }

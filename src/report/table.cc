@@ -12,7 +12,8 @@
 namespace tandem::report {
 namespace {
 
-std::string padded(const std::string& text, std::size_t width, Table::Align align) {
+std::string padded(const std::string& cell, std::size_t width, Table::Align align) {
+  const std::string text = clean_line(cell);  // nothing that a terminal would obey
   const std::string spaces(width - std::min(width, characters(text)), ' ');
   return align == Table::Align::left ? text + spaces : spaces + text;
 }
@@ -56,8 +57,8 @@ void Table::add(std::vector<std::string> cells) {
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = characters(columns_[c].title);
-    for (const auto& row : rows_) width = std::max(width, characters(row[c]));
+    std::size_t width = characters(clean_line(columns_[c].title));
+    for (const auto& row : rows_) width = std::max(width, characters(clean_line(row[c])));
     widths.push_back(width);
   }
   return widths;
