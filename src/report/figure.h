@@ -15,6 +15,7 @@ enum class Scale { linear, log };
 struct Axis {
   std::string label;  // with the unit
   Scale scale = Scale::linear;
+  std::optional<double> limit = {};  // where it ends; what is above goes out of the picture
 };
 
 /// A curve. `low` and `high`, both or neither, are a band around it.
@@ -37,7 +38,7 @@ struct Figure {
 struct Drawing {
   std::vector<Series>
       series;  // finite, at most kMaxPoints each; those without points are there too
-  double x_min = 0, x_max = 1, y_min = 0, y_max = 1;  // of all points and bands
+  double x_min = 0, x_max = 1, y_min = 0, y_max = 1;  // of points and bands, within the limits
   bool empty = true;
   std::string notes;  // what was changed for drawing, in sentences; empty where nothing was
 };

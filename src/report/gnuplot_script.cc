@@ -22,10 +22,8 @@ constexpr int kTop = 46;
 constexpr int kPlotHeight = 290;
 constexpr int kBottom = 58;
 constexpr int kLegendRow = 19;
-constexpr double kCharacter = 7.0;  // the mean width of a letter of the font
+constexpr double kCharacter = 8.2;  // the mean width of a letter of the font
 constexpr std::size_t kLegendCharacters = 48;
-
-enum class Medium { picture, text };
 
 struct Layout {
   int width, height;
@@ -37,7 +35,7 @@ Layout layout_of(const Drawing& drawing) {
     longest = std::max(longest, characters(clean_line(series.label)));
   }
   longest = std::min(longest, kLegendCharacters);
-  const int legend = 76 + static_cast<int>(kCharacter * static_cast<double>(longest));
+  const int legend = 72 + static_cast<int>(kCharacter * static_cast<double>(longest));
   const int rows = kLegendRow * static_cast<int>(drawing.series.size());
   return {kLeft + kPlotWidth + legend, kTop + std::max(kPlotHeight, rows) + kBottom};
 }
@@ -52,22 +50,22 @@ std::string superscript(int number) {
   return text;
 }
 
-/// Powers of ten where there are enough of them, else 1, 2, 5; at most about seven of them.
+/// Powers of ten where there are enough of them, else 1, 2, 5; at most about ten of them.
 std::string log_tics(double min, double max) {
   const int first = static_cast<int>(std::floor(std::log10(min)));
   const int last = static_cast<int>(std::ceil(std::log10(max)));
   std::vector<std::string> tics;
   const bool powers = std::log10(max / min) > 2.5;
-  const int stride = std::max(1, (last - first + 6) / 7);
+  const bool plain = min >= 0.0009 && max < 99999;
+  const int stride = std::max(1, (last - first + 9) / 10);
   for (int power = first; power <= last; ++power) {
     for (const int times : {1, 2, 5}) {
       const double value = times * std::pow(10.0, power);
       if (value < min * 0.999 || value > max * 1.001 || (powers && times != 1)) continue;
       const bool named = !powers || power % stride == 0;
-      const bool plain = power >= -3 && power <= 4;
       const std::string name =
-          powers || !plain ? (times == 1 ? "10" : fmt::format("{}·10", times)) + superscript(power)
-                           : fmt::format("{:g}", value);
+          plain ? fmt::format("{:g}", value)
+                : (times == 1 ? "10" : fmt::format("{}·10", times)) + superscript(power);
       tics.push_back(named ? fmt::format("{} {:.6g}", gnuplot_string(name), value)
                            : fmt::format("{} {:.6g} 1", gnuplot_string(""), value));
     }
@@ -108,7 +106,7 @@ std::string axis_script(char name, const Axis& axis, Range range, bool empty) {
     return script + fmt::format("set logscale {0}\nset {0}tics {1} nomirror\n", name,
                                 log_tics(range.min, range.max));
   }
-  return script + fmt::format("set {}tics autofreq nomirror\n", name);
+  return script + fmt::format("set format {0} \"%g\"\nset {0}tics autofreq nomirror\n", name);
 }
 
 std::string frame_script(const Figure& figure, const Drawing& drawing) {
@@ -124,9 +122,6 @@ std::string frame_script(const Figure& figure, const Drawing& drawing) {
   }
   std::string script =
       axis_script('x', x, padded(drawing.x_min, drawing.x_max, x.scale, 0), drawing.empty);
-  if (drawing.x_min == drawing.x_max) {
-    script = axis_script('x', x, padded(drawing.x_min, drawing.x_max, x.scale, 0), drawing.empty);
-  }
   script += axis_script('y', y, padded(y_min, y_max, y.scale, 0.04), drawing.empty);
   if (level) {
     script += fmt::format(
@@ -135,48 +130,42 @@ std::string frame_script(const Figure& figure, const Drawing& drawing) {
         *figure.level);
   }
   if (drawing.empty) {
-    script += "set label \"no data\" at graph 0.5, graph 0.5 center tc rgb \"#606060\"\n";
+    script += "set label 2 \"no data\" at graph 0.5, graph 0.5 center tc rgb \"#606060\"\n";
   }
   return script;
 }
 
-std::string colour_of(const Style& style, const TextOptions* text) {
-  // Black is the one colour that a dark terminal does not show.
-  const unsigned rgb = text != nullptr && style.rgb == 0 ? 0x909090 : style.rgb;
-  return fmt::format("rgb \"#{:06X}\"", rgb);
+std::string colour_of(const Style& style) { return fmt::format("rgb \"#{:06X}\"", style.rgb); }
+
+std::string plot_command(const std::vector<std::string>& parts) {
+  return parts.empty() ? "plot NaN notitle\n"
+                       : fmt::format("plot {}\n", fmt::join(parts, ", \\\n  "));
 }
 
-std::string plot_script(const Drawing& drawing, std::size_t index, const TextOptions* text) {
+std::string plot_script(const Drawing& drawing, std::size_t index) {
   std::vector<std::string> parts;
-  for (std::size_t s = 0; s < drawing.series.size() && text == nullptr; ++s) {
+  for (std::size_t s = 0; s < drawing.series.size(); ++s) {
     const Series& series = drawing.series[s];
     if (series.low.empty()) continue;
     parts.push_back(fmt::format(
         "$d{}_{} using 1:3:4 with filledcurves fs transparent solid 0.14 noborder lc {} notitle",
-        index, s, colour_of(*series.style, text)));
+        index, s, colour_of(*series.style)));
   }
   for (std::size_t s = 0; s < drawing.series.size(); ++s) {
     const Series& series = drawing.series[s];
-    const std::string title =
-        gnuplot_string(shortened(clean_line(series.label), kLegendCharacters));
-    const std::string colour = colour_of(*series.style, text);
-    const std::string dash(dash_pattern(series.style->dash));
-    std::string look;
-    if (text != nullptr) {
-      look = fmt::format("with lines lt {}", s + 1);
-      if (text->colour) look += " lc " + colour;
-    } else if (series.x.size() == 1) {
-      look = fmt::format("with points pt 7 ps 0.7 lc {}", colour);
-    } else {
-      look = fmt::format("with lines lw 2 dt {} lc {}", dash, colour);
-    }
+    const std::string look =
+        series.x.size() == 1
+            ? fmt::format("points pt 7 ps 0.7 lc {}", colour_of(*series.style))
+            : fmt::format("lines lw 2 dt {} lc {}", dash_pattern(series.style->dash),
+                          colour_of(*series.style));
     // A series without points keeps its place in the legend.
     const std::string data =
         series.x.empty() ? std::string("NaN") : fmt::format("$d{}_{} using 1:2", index, s);
-    parts.push_back(fmt::format("{} {} title {}", data, look, title));
+    parts.push_back(
+        fmt::format("{} with {} title {}", data, look,
+                    gnuplot_string(shortened(clean_line(series.label), kLegendCharacters))));
   }
-  if (parts.empty()) parts.emplace_back("NaN notitle");
-  return fmt::format("plot {}\n", fmt::join(parts, ", \\\n  "));
+  return plot_command(parts);
 }
 
 std::string picture_frame(const Figure& figure, const Drawing& drawing, const Layout& layout) {
@@ -193,15 +182,18 @@ std::string picture_frame(const Figure& figure, const Drawing& drawing, const La
       "0 "
       "noenhanced noopaque\n",
       right + 10 / width, top + 6 / height);
-  script += fmt::format(
-      "set label {} at graph 0, screen {:.5f} left noenhanced font \",14\" tc rgb \"#000000\"\n",
-      gnuplot_string(
-          shortened(clean_line(figure.title), static_cast<std::size_t>((width - kLeft) / 8))),
-      1 - 22 / height);
   script +=
       "set border 3 lw 1 lc rgb \"#404040\"\nset tics out scale 0.5, 0.25 tc rgb \"#202020\"\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb \"#DDDDDD\"\n";
   return script + frame_script(figure, drawing);
+}
+
+/// The sizes of fonts mean pixels in an SVG and points in a PNG.
+std::string title_script(const Figure& figure, const Layout& layout, int size) {
+  const auto room = static_cast<std::size_t>((layout.width - kLeft) / 8.2);
+  return fmt::format("set label 1 {} at graph 0, screen {:.5f} left noenhanced font \",{}\"\n",
+                     gnuplot_string(shortened(clean_line(figure.title), room)),
+                     1 - 22.0 / layout.height, size);
 }
 
 }  // namespace
@@ -227,8 +219,9 @@ std::string picture_script(const Figure& figure, const Drawing& drawing, std::si
                            const std::string& svg, const std::string& png) {
   const Layout layout = layout_of(drawing);
   std::string script = "reset\nset encoding utf8\n" + picture_frame(figure, drawing, layout);
-  const std::string plot = plot_script(drawing, index, nullptr);
+  const std::string plot = plot_script(drawing, index);
   if (!svg.empty()) {
+    script += title_script(figure, layout, 15);
     script += fmt::format(
         "set terminal svg noenhanced size {},{} fixed font \"sans,13\" background \"#FFFFFF\"\n"
         "set output \"{}\"\n{}unset output\n",
@@ -236,6 +229,7 @@ std::string picture_script(const Figure& figure, const Drawing& drawing, std::si
   }
   if (!png.empty()) {
     // Twice the resolution: twice the pixels, with fonts and lines that grow along.
+    script += title_script(figure, layout, 11);
     script += fmt::format(
         "set terminal pngcairo noenhanced size {},{} font \"sans,10\" fontscale 2 linewidth 2 "
         "pointscale 2 background \"#FFFFFF\"\nset output \"{}\"\n{}unset output\n",
@@ -245,18 +239,20 @@ std::string picture_script(const Figure& figure, const Drawing& drawing, std::si
 }
 
 std::string text_script(const Figure& figure, const Drawing& drawing, std::size_t index,
-                        const std::string& file, const TextOptions& options) {
-  const int width = std::clamp(options.width, 40, 500);
-  const int height = std::clamp(options.height, 12, 200);
-  std::string script = "reset\nset encoding utf8\n";
-  script += fmt::format("set terminal dumb noenhanced size {},{} aspect 1 {}\n", width, height,
-                        options.colour ? "ansi256" : "mono");
-  script += fmt::format(
-      "set title {} noenhanced\nset key below noenhanced\nset tics nomirror\n",
-      gnuplot_string(shortened(clean_line(figure.title), static_cast<std::size_t>(width - 4))));
-  script += frame_script(figure, drawing);
-  return script + fmt::format("set output \"{}\"\n{}unset output\n", file,
-                              plot_script(drawing, index, &options));
+                        const std::string& file, int width, int height) {
+  // Text around the curves is not gnuplot's affair here.
+  Figure bare = figure;
+  bare.x.label.clear();
+  bare.y.label.clear();
+  std::string script = "reset\nset encoding utf8\nunset key\n" + frame_script(bare, drawing);
+  script += fmt::format("set terminal dumb noenhanced size {},{} aspect 1 mono\n", width, height);
+  std::vector<std::string> parts;
+  for (std::size_t s = 0; s < drawing.series.size(); ++s) {
+    if (drawing.series[s].x.empty()) continue;
+    parts.push_back(
+        fmt::format("$d{}_{} using 1:2 with lines lt {} notitle", index, s, 1 + s % kMarks.size()));
+  }
+  return script + fmt::format("set output \"{}\"\n{}unset output\n", file, plot_command(parts));
 }
 
 }  // namespace tandem::report

@@ -9,6 +9,7 @@
 
 #include "base/atomic_file.h"
 #include "report/gnuplot.h"
+#include "report/gnuplot_script.h"
 #include "report/svg.h"
 
 namespace tandem::report {
@@ -65,20 +66,6 @@ std::vector<Picture> render(const std::vector<Figure>& figures, const Formats& f
     if (formats.png) pictures[i].png = std::move(contents[next++]);
   }
   return pictures;
-}
-
-std::vector<std::string> render_text(const std::vector<Figure>& figures,
-                                     const TextOptions& options) {
-  if (figures.empty()) return {};
-  if (!figures_available()) throw NoGnuplot();
-  std::string script;
-  std::vector<std::string> files;
-  for (std::size_t i = 0; i < figures.size(); ++i) {
-    files.push_back(fmt::format("{}.txt", i));
-    const Drawing drawing = drawing_of(figures[i]);
-    script += data_script(drawing, i) + text_script(figures[i], drawing, i, files.back(), options);
-  }
-  return run_gnuplot(script, files);
 }
 
 std::vector<fs::path> write_figures(const fs::path& folder, const std::vector<Figure>& figures,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Draws figures by gnuplot, as SVG, PNG and text. One process draws all that a call is given.
+// Draws figures by gnuplot, as SVG and PNG; curves.h has text. One process draws all that a call is given.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "report/figure.h"
-#include "report/gnuplot_script.h"
 
 namespace tandem::report {
 
@@ -40,10 +39,6 @@ struct Picture {
 /// A picture for each figure. The ids in a figure's SVG start with its name and number, so that
 /// pictures of one call can stand in one page.
 std::vector<Picture> render(const std::vector<Figure>& figures, const Formats& formats = {});
-
-/// Text for a terminal, a figure after the other.
-std::vector<std::string> render_text(const std::vector<Figure>& figures,
-                                     const TextOptions& options = {});
 
 /// Writes NAME.svg and NAME.png of each figure into a folder, which is made; a name gets a number
 /// where it was there before, and what a file name cannot have becomes '-'. Gives the paths.

@@ -83,18 +83,28 @@ std::vector<Series> mean_curves(const TaskRuns& task, X&& x, Y&& y, std::size_t 
 double epoch_of(const Point& point) { return static_cast<double>(point.epoch); }
 double loss_of(const Point& point) { return point.train_loss; }
 
-/// Logarithmic where a linear axis would show the start and nothing else.
-Scale loss_scale(const std::vector<Series>& all) {
+/// A loss axis. Where the start lies far above all that follows, the axis ends below it; where what
+/// is left spans more than a power of ten, it is logarithmic.
+Axis loss_axis(const std::string& label, const std::vector<Series>& all, std::string& note) {
   double min = std::numeric_limits<double>::infinity();
-  double max = 0;
+  double start = 0;
+  double later = 0;
   for (const Series& series : all) {
-    for (const double value : series.y) {
-      if (!std::isfinite(value)) continue;
-      min = std::min(min, value);
-      max = std::max(max, value);
+    for (std::size_t i = 0; i < series.y.size(); ++i) {
+      if (!std::isfinite(series.y[i])) continue;
+      min = std::min(min, series.y[i]);
+      double& max = i == 0 ? start : later;
+      max = std::max(max, series.high.empty() ? series.y[i] : series.high[i]);
     }
   }
-  return min > 0 && max > 10 * min ? Scale::log : Scale::linear;
+  Axis axis{label};
+  if (later > 0 && start > 2 * later) {
+    axis.limit = later;
+    note = fmt::format(" The start, at {:.3g}, is above the axis.", start);
+  }
+  const double max = axis.limit.value_or(std::max(start, later));
+  if (min > 0 && max > 10 * min) axis.scale = Scale::log;
+  return axis;
 }
 
 /// Who is not in the figure, or not with all of its runs, and why.
@@ -156,8 +166,9 @@ Figure loss_against(const TaskRuns& task, const std::string& name, const std::st
   Figure figure = figure_of(task, name, title);
   figure.x.label = x_label;
   figure.series = std::move(series);
-  figure.y = {"training loss", loss_scale(figure.series)};
-  figure.caption = averaging(task);
+  std::string note;
+  figure.y = loss_axis("training loss", figure.series, note);
+  figure.caption = averaging(task) + note;
   return figure;
 }
 
@@ -297,7 +308,7 @@ std::optional<Figure> best_of_figure(const TaskRuns& task, const std::vector<Bes
   for (const BestOfN& curve : best) {
     figure.series.push_back({.label = curve.label, .x = curve.n, .y = curve.expected});
   }
-  figure.y = {measure, loss_scale(figure.series)};
+  figure.y.label = measure;
   figure.caption =
       "What the best of n settings, drawn at random from an optimizer's grid, is expected to give: "
       "optimizers compare at the same n, whatever the sizes of their grids.";
