@@ -98,9 +98,9 @@ std::vector<std::string> render_text(const std::vector<Figure>& figures,
   for (std::size_t i = 0; i < figures.size(); ++i) {
     files.push_back(fmt::format("{}.txt", i));
     drawings.push_back(drawing_of(figures[i]));
-    // Two lines above, two below; gnuplot leaves three empty ones.
+    // Our four lines around it are two more than the empty ones that gnuplot leaves.
     script += data_script(drawings[i], i) +
-              text_script(figures[i], drawings[i], i, files[i], width, height - 1);
+              text_script(figures[i], drawings[i], i, files[i], width, height - 2);
   }
   std::vector<std::string> texts = run_gnuplot(script, files);
   for (std::size_t i = 0; i < figures.size(); ++i) {

@@ -134,7 +134,7 @@ void tell_apart(std::vector<Series>& all) {
   }
 }
 
-void find_ranges(Drawing& drawing, const Figure& figure) {
+void find_ranges(Drawing& drawing) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   double x_min = kInfinity, x_max = -kInfinity, y_min = kInfinity, y_max = -kInfinity;
   const auto widen = [](const std::vector<double>& values, double& min, double& max) {
@@ -151,13 +151,10 @@ void find_ranges(Drawing& drawing, const Figure& figure) {
   }
   drawing.empty = x_min > x_max;
   if (drawing.empty) return;
-  const auto limited = [](double min, double max, const Axis& axis) {
-    return axis.limit && *axis.limit > min ? std::min(max, *axis.limit) : max;
-  };
   drawing.x_min = x_min;
-  drawing.x_max = limited(x_min, x_max, figure.x);
+  drawing.x_max = x_max;
   drawing.y_min = y_min;
-  drawing.y_max = limited(y_min, y_max, figure.y);
+  drawing.y_max = y_max;
 }
 
 std::string points(std::size_t count) {
@@ -179,7 +176,7 @@ Drawing drawing_of(const Figure& figure) {
   if (figure.y.scale == Scale::log) raise_to_floor(drawing.series, raised, floor);
   for (Series& series : drawing.series) series = thinned(series);
   tell_apart(drawing.series);
-  find_ranges(drawing, figure);
+  find_ranges(drawing);
 
   std::vector<std::string> notes;
   if (not_finite > 0) notes.push_back(points(not_finite) + " without a finite value left out.");

@@ -15,7 +15,6 @@ enum class Scale { linear, log };
 struct Axis {
   std::string label;  // with the unit
   Scale scale = Scale::linear;
-  std::optional<double> limit = {};  // where it ends; what is above goes out of the picture
 };
 
 /// A curve. `low` and `high`, both or neither, are a band around it.
@@ -38,7 +37,7 @@ struct Figure {
 struct Drawing {
   std::vector<Series>
       series;  // finite, at most kMaxPoints each; those without points are there too
-  double x_min = 0, x_max = 1, y_min = 0, y_max = 1;  // of points and bands, within the limits
+  double x_min = 0, x_max = 1, y_min = 0, y_max = 1;  // of points and bands
   bool empty = true;
   std::string notes;  // what was changed for drawing, in sentences; empty where nothing was
 };

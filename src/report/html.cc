@@ -36,23 +36,25 @@ table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size
 caption { text-align: left; color: var(--soft); padding-bottom: .4rem; }
 th, td { text-align: left; padding: .3rem .8rem; white-space: nowrap; font-weight: normal; }
 .right { text-align: right; }
-thead th { font-weight: 600; border-top: 2px solid var(--text); border-bottom: 1px solid var(--text); }
+thead th { font-weight: 600; border-top: 2px solid var(--text);
+  border-bottom: 1px solid var(--text); }
 tbody tr:last-child > * { border-bottom: 2px solid var(--text); }
 tbody tr:hover > * { background: var(--band); }
 .figures { display: grid; gap: 1.25rem; margin: 1rem 0;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 36rem), 1fr)); }
-figure { margin: 0; padding: .75rem; background: #fff; color: #1b1f24; border: 1px solid var(--line);
-  border-radius: 6px; }
+figure { margin: 0; padding: .75rem; background: #fff; color: #1b1f24;
+  border: 1px solid var(--line); border-radius: 6px; }
 figure svg { display: block; width: 100%; height: auto; max-width: 60rem; }
 figcaption { font-size: .87rem; line-height: 1.45; color: #444c56; margin-top: .5rem;
   overflow-wrap: anywhere; }
-pre { background: var(--band); border: 1px solid var(--line); border-radius: 6px; padding: .75rem 1rem;
-  overflow-x: auto; font-size: .9rem; }
+pre { background: var(--band); border: 1px solid var(--line); border-radius: 6px;
+  padding: .75rem 1rem; overflow-x: auto; font-size: .9rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.25rem; margin: 1rem 0; }
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; }
 @media print {
-  :root { color-scheme: light; --text: #000; --soft: #333; --page: #fff; --line: #bbb; --band: #fff; }
+  :root { color-scheme: light; --text: #000; --soft: #333; --page: #fff; --line: #bbb;
+    --band: #fff; }
   body { padding: 0; max-width: none; font-size: 10pt; }
   nav { display: none; }
   h2 { break-after: avoid; }

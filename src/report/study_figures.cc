@@ -83,9 +83,14 @@ std::vector<Series> mean_curves(const TaskRuns& task, X&& x, Y&& y, std::size_t 
 double epoch_of(const Point& point) { return static_cast<double>(point.epoch); }
 double loss_of(const Point& point) { return point.train_loss; }
 
-/// A loss axis. Where the start lies far above all that follows, the axis ends below it; where what
-/// is left spans more than a power of ten, it is logarithmic.
-Axis loss_axis(const std::string& label, const std::vector<Series>& all, std::string& note) {
+/// The first of a vector, if there is one.
+void drop_first(std::vector<double>& values) {
+  if (!values.empty()) values.erase(values.begin());
+}
+
+/// Makes the differences between optimizers visible: a start far above all that follows is left out
+/// (the note says so), and what still spans more than a power of ten gets a logarithmic axis.
+Scale fit_losses(std::vector<Series>& all, std::string& note) {
   double min = std::numeric_limits<double>::infinity();
   double start = 0;
   double later = 0;
@@ -94,17 +99,18 @@ Axis loss_axis(const std::string& label, const std::vector<Series>& all, std::st
       if (!std::isfinite(series.y[i])) continue;
       min = std::min(min, series.y[i]);
       double& max = i == 0 ? start : later;
-      max = std::max(max, series.high.empty() ? series.y[i] : series.high[i]);
+      max = std::max(max, series.y[i]);
     }
   }
-  Axis axis{label};
-  if (later > 0 && start > 2 * later) {
-    axis.limit = later;
-    note = fmt::format(" The start, at {:.3g}, is above the axis.", start);
+  const bool far = later > 0 && start > 2 * later;
+  if (far) {
+    note = fmt::format(" The start, at {:.3g}, is left out.", start);
+    for (Series& series : all) {
+      for (auto* values : {&series.x, &series.y, &series.low, &series.high}) drop_first(*values);
+    }
   }
-  const double max = axis.limit.value_or(std::max(start, later));
-  if (min > 0 && max > 10 * min) axis.scale = Scale::log;
-  return axis;
+  const double max = far ? later : std::max(start, later);
+  return min > 0 && max > 10 * min ? Scale::log : Scale::linear;
 }
 
 /// Who is not in the figure, or not with all of its runs, and why.
@@ -167,7 +173,7 @@ Figure loss_against(const TaskRuns& task, const std::string& name, const std::st
   figure.x.label = x_label;
   figure.series = std::move(series);
   std::string note;
-  figure.y = loss_axis("training loss", figure.series, note);
+  figure.y = {"training loss", fit_losses(figure.series, note)};
   figure.caption = averaging(task) + note;
   return figure;
 }
