@@ -18,8 +18,8 @@ std::string data_script(const Drawing& drawing, std::size_t index);
 /// Draws it into the files of these names in the working folder; an empty name is left out.
 std::string picture_script(const Figure& figure, const Drawing& drawing, std::size_t index,
                            const std::string& svg, const std::string& png);
-/// Draws the curves with kMarks, and the axes, in characters; no other text is in it, so that a mark
-/// in the output is always part of a curve.
+/// Draws the curves with kMarks, and the axes, in characters; no other text is in it, so that a
+/// mark in the output is always part of a curve.
 std::string text_script(const Figure& figure, const Drawing& drawing, std::size_t index,
                         const std::string& file, int width, int height);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Draws figures by gnuplot, as SVG and PNG; curves.h has text. One process draws all that a call is given.
+// Draws figures by gnuplot, as SVG and PNG; curves.h has text. One process draws all that a call is
+// given.
 #pragma once
 
 #include <filesystem>

@@ -22,19 +22,23 @@ study::Run run_of(const std::vector<double>& losses, double seconds = 1) {
   return run;
 }
 
+study::OptimizerRuns optimizer_of(const std::string& label, std::vector<study::Run> runs) {
+  study::OptimizerRuns optimizer;
+  optimizer.label = optimizer.method = label;
+  optimizer.measured = std::move(runs);
+  return optimizer;
+}
+
 study::TaskRuns example() {
   study::TaskRuns task;
   task.data = "d";
   task.model = "logistic";
   task.lambda = 0.5;
   task.samples = 5;
-  study::OptimizerRuns adam{.label = "adam", .method = "adam"};
-  adam.measured = {run_of({4, 3, 1}, 1), run_of({4, 5, 2}, 3)};
-  study::OptimizerRuns mine{.label = "mine", .method = "sgd"};
-  mine.measured = {run_of({4, 2, 2}), run_of({4, 1e9})};
-  mine.measured[1].diverged = true;
-  study::OptimizerRuns none{.label = "none", .method = "sgd"};
-  task.optimizers = {adam, mine, none};
+  task.optimizers = {optimizer_of("adam", {run_of({4, 3, 1}, 1), run_of({4, 5, 2}, 3)}),
+                     optimizer_of("mine", {run_of({4, 2, 2}), run_of({4, 1e9})}),
+                     optimizer_of("none", {})};
+  task.optimizers[1].measured[1].diverged = true;
   return task;
 }
 
@@ -58,8 +62,7 @@ TEST(StudyFigures, LossIsTheMeanWithABand) {
 
 TEST(StudyFigures, AFarStartIsLeftOut) {
   study::TaskRuns task = example();
-  task.optimizers = {{.label = "adam", .method = "adam"}};
-  task.optimizers[0].measured = {run_of({100, 3, 2})};
+  task.optimizers = {optimizer_of("adam", {run_of({100, 3, 2})})};
   const Figure figure = loss_figure(task);
   EXPECT_EQ(figure.series[0].x, (Values{1, 2}));
   EXPECT_EQ(figure.caption, "One seed. The start, at 100, is left out.");
