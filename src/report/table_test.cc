@@ -31,6 +31,42 @@ TEST(Table, EscapesBarsInMarkdown) {
             "| größe\\|x | 7 |\n");
 }
 
+TEST(Table, WritesBooktabs) {
+  Table table({{"a_b"}, {"rho", Table::Align::right}});
+  table.add({"[x] & y", "-1"});
+  EXPECT_EQ(table.latex(),
+            "\\begin{tabular}{lr}\n"
+            "\\toprule\n"
+            "a\\_b & rho \\\\\n"
+            "\\midrule\n"
+            "{}[x] \\& y & $-$1 \\\\\n"  // a bare '[' would be an option of \\midrule
+            "\\bottomrule\n"
+            "\\end{tabular}\n");
+}
+
+TEST(Table, WritesCsvOfRfc4180) {
+  Table table({{"name"}, {"a,b"}});
+  table.add({"say \"x\"", "two\nlines"});
+  EXPECT_EQ(table.csv(), "name,\"a,b\"\r\n\"say \"\"x\"\"\",\"two\nlines\"\r\n");
+}
+
+TEST(Table, WritesHtmlWithoutTagsOfItsCells) {
+  Table table({{"<b>"}, {"n", Table::Align::right}});
+  table.add({"<script>", "1 & 2"});
+  EXPECT_EQ(table.html("a < b"),
+            "<table>\n<caption>a &lt; b</caption>\n"
+            "<thead><tr><th scope=\"col\">&lt;b&gt;</th><th scope=\"col\" class=\"right\">n</th>"
+            "</tr></thead>\n<tbody>\n"
+            "<tr><th scope=\"row\">&lt;script&gt;</th><td class=\"right\">1 &amp; 2</td></tr>\n"
+            "</tbody>\n</table>\n");
+}
+
+TEST(Table, ShowsATerminalNoControls) {
+  Table table({{"name"}});
+  table.add({"a\x1b[31m\nb"});
+  EXPECT_EQ(table.terminal(), "name\n--------\na [31m b\n");
+}
+
 TEST(Table, RefusesRowsOfAnotherWidth) {
   Table table({{"a"}, {"b"}});
   EXPECT_THROW(table.add({"1"}), std::invalid_argument);
