@@ -74,6 +74,8 @@ int run(int argc, const char* const* argv) {
   app.add_flag("--version", show_version, "The version and facts about the build");
   add_demo(app, common, job);
   add_train(app, common, job);
+  add_study(app, common, job);
+  add_report(app, common, job);
   add_optimizers(app, common, job);
   add_bench(app, common, job);
   add_data(app, common, job);

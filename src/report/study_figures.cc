@@ -181,7 +181,11 @@ Figure loss_against(const TaskRuns& task, const std::string& name, const std::st
 }  // namespace
 
 std::string task_title(const TaskRuns& task) {
-  return fmt::format("{}, {}, λ = {:g}", task.data, task.model, task.lambda);
+  // What makes the task another than the usual one: "init=zeros".
+  const std::size_t batch = task.name.find(" batch=");
+  const std::size_t rest = batch == std::string::npos ? batch : task.name.find(' ', batch + 1);
+  return fmt::format("{}, {}, λ = {:g}{}", task.data, task.model, task.lambda,
+                     rest == std::string::npos ? "" : "," + task.name.substr(rest));
 }
 
 Figure loss_figure(const TaskRuns& task) {

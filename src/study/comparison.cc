@@ -215,6 +215,7 @@ Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& r
             const OptimizerRuns* baseline) {
   Row row;
   row.study = study.name;
+  row.task = task.name;
   row.data = task.data;
   row.model = task.model;
   row.lambda = task.lambda;

@@ -51,6 +51,7 @@ struct Row {
   std::optional<double> seconds;                      // of a measured run, mean
   std::optional<std::size_t> state_bytes;
 
+  std::string task;  // the name of its task
   std::string method;
   bool baseline = false;
   bool pruned = false;  // the grid was pruned by successive halving

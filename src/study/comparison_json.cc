@@ -58,6 +58,7 @@ Json to_json(const Row& row) {
           {"gradient_evaluations", json_of(row.gradient_evaluations)},
           {"seconds", json_of(row.seconds)},
           {"state_bytes", json_of(row.state_bytes)},
+          {"task", row.task},
           {"method", row.method},
           {"baseline", row.baseline},
           {"pruned", row.pruned},

@@ -39,7 +39,8 @@ std::map<std::string, std::vector<std::string>> grid_of(const std::vector<Run>& 
 }
 
 TaskRuns load_task(const store::Store& store, const store::Task& stored) {
-  TaskRuns task{.data = stored.data,
+  TaskRuns task{.name = stored.key,
+                .data = stored.data,
                 .model = stored.model,
                 .lambda = stored.lambda,
                 .batch = stored.batch,

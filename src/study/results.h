@@ -36,6 +36,7 @@ struct OptimizerRuns {
 };
 
 struct TaskRuns {
+  std::string name;  // unique within the study
   std::string data;
   std::string model;
   double lambda = 0;

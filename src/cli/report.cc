@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+// `tandem report`: tables, figures and a page of what a store holds.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "report/render.h"
+#include "report/study_report.h"
+#include "store/store.h"
+#include "study/comparison.h"
+#include "study/load.h"
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::filesystem::path store = "tandem.db";
+  std::vector<std::string> studies;
+  std::string format = "terminal";
+  std::filesystem::path html;
+  std::filesystem::path figures;
+  std::vector<std::string> figure_formats = {"svg", "png"};
+};
+
+std::string text_of(const report::Table& table, const std::string& format) {
+  if (format == "markdown") return table.markdown();
+  if (format == "latex") return table.latex();
+  if (format == "csv") return table.csv();
+  return table.terminal();
+}
+
+int run_report(const Options& options, const Common& common) {
+  const store::Store store = store::Store::open(options.store, store::Store::Mode::read);
+  std::vector<std::string> names = options.studies;
+  if (names.empty()) {
+    for (const store::Study& study : store.studies()) names.push_back(study.name);
+  }
+  if (names.empty()) {
+    fmt::print(stderr, "tandem: {} has no studies\n", options.store.string());
+    return kFailed;
+  }
+  if (!options.html.empty() && names.size() > 1) {
+    throw std::invalid_argument(
+        fmt::format("--html takes one study; --study is one of {}", fmt::join(names, ", ")));
+  }
+  const auto wants = [&](const char* format) {
+    return std::find(options.figure_formats.begin(), options.figure_formats.end(), format) !=
+           options.figure_formats.end();
+  };
+  for (const std::string& name : names) {
+    const study::StudyRuns runs = study::load_study(store, name);
+    const std::vector<study::Row> rows = study::compare(runs);
+    const bool many = runs.tasks.size() > 1;
+    if (common.json) {
+      for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
+    } else if (options.format == "csv") {
+      fmt::print("{}", text_of(report::comparison_table(rows, many), options.format));
+    } else {
+      if (names.size() > 1 && !common.quiet) fmt::print(stderr, "{}\n", name);
+      fmt::print("{}\n{}", text_of(report::comparison_table(rows, many), options.format),
+                 text_of(report::equal_cost_table(rows, many), options.format));
+      if (!common.quiet) fmt::print(stderr, "{}\n", report::explanation(runs, rows));
+    }
+    if (!options.figures.empty()) {
+      const auto paths = report::write_figures(
+          names.size() > 1 ? options.figures / name : options.figures,
+          report::study_figures(runs, rows), {.svg = wants("svg"), .png = wants("png")});
+      if (!common.quiet && !common.json) {
+        fmt::print(stderr, "{} files in {}\n", paths.size(), options.figures.string());
+      }
+    }
+    if (!options.html.empty()) {
+      report::write_html(options.html, report::study_document(runs, rows));
+      if (!common.quiet && !common.json) {
+        fmt::print(stderr, "the report is in {}\n", options.html.string());
+      }
+    }
+  }
+  return kDone;
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, const Common& common, Job& job) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("report",
+                                         "Example: tandem report --store kdd.db --html kdd.html\n\n"
+                                         "Tables and figures of what a store holds.");
+  command->add_option("--store", options->store, "The run store")->capture_default_str();
+  command->add_option("--study", options->studies, "Which study; all unless given");
+  command->add_option("--format", options->format, "Of the tables")
+      ->check(CLI::IsMember({"terminal", "markdown", "latex", "csv"}))
+      ->capture_default_str();
+  command->add_option("--html", options->html, "File for a page with tables and figures");
+  command->add_option("--figures", options->figures, "Folder for the figures as files");
+  command->add_option("--figure-formats", options->figure_formats, "svg, png or both")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"svg", "png"}));
+  command->callback([options, &common, &job] {
+    job = [options, &common] { return run_report(*options, common); };
+  });
+}
+
+}  // namespace tandem::cli

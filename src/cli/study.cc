@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// `tandem study`: a whole comparison from one file.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/interrupt.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "report/study_report.h"
+#include "report/table.h"
+#include "store/store.h"
+#include "study/comparison.h"
+#include "study/load.h"
+#include "study/runner.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::filesystem::path file;
+  std::filesystem::path store = "tandem.db";
+  std::filesystem::path data_dir;
+  std::size_t memory = 0;  // MiB
+  bool dry_run = false;
+};
+
+std::string mebibytes(std::size_t bytes) {
+  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+void show_plan(const study::Runner& runner, double seconds, const Common& common) {
+  const study::StudySpec& study = runner.study();
+  const study::StudyPlan& plan = runner.plan();
+  if (common.json) {
+    Json tasks = Json::array();
+    for (const study::PlannedTask& task : plan.tasks) {
+      tasks.push_back({{"task", study::task_name(task.spec)},
+                       {"samples", task.samples},
+                       {"dimension", task.dimension},
+                       {"data_hash", task.data_hash},
+                       {"notes", task.notes}});
+    }
+    fmt::print("{}\n", Json{{"event", "plan"},
+                            {"study", study.name},
+                            {"tasks", tasks},
+                            {"members", plan.members},
+                            {"runs", plan.runs},
+                            {"units", plan.tuning.size()},
+                            {"waves", plan.waves},
+                            {"bytes", plan.peak_bytes},
+                            {"seconds", seconds}}
+                           .dump());
+    return;
+  }
+  if (common.quiet) return;
+  using Align = report::Table::Align;
+  report::Table tasks({{"task"}, {"samples", Align::right}, {"weights", Align::right}, {"data"}});
+  for (const study::PlannedTask& task : plan.tasks) {
+    tasks.add({study::task_name(task.spec), std::to_string(task.samples),
+               std::to_string(task.dimension), task.data_hash});
+    if (!common.verbose) continue;
+    for (const std::string& note : task.notes) fmt::print(stderr, "{}\n", note);
+  }
+  report::Table optimizers({{"optimizer"}, {"settings", Align::right}, {"grid"}});
+  for (const study::OptimizerSpec& optimizer : study.optimizers) {
+    std::string grid;
+    for (const auto& [name, values] : optimizer.grid) {
+      grid += fmt::format("{}{} {}", grid.empty() ? "" : "; ", name, fmt::join(values, " "));
+    }
+    optimizers.add({optimizer.label + (optimizer.baseline ? " (baseline)" : ""),
+                    std::to_string(study::expand(optimizer.method, optimizer.grid).size()), grid});
+  }
+  fmt::print(stderr, "{}\n{}\n", tasks.terminal(), optimizers.terminal());
+  fmt::print(stderr,
+             "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} "
+             "waves of at most {}; about {} if none diverges\n",
+             study.name, plan.members, plan.runs, study.epochs, plan.tuning.size() + plan.runs,
+             plan.waves, mebibytes(plan.peak_bytes), duration_text(seconds));
+  if (study.prune != 0) {
+    fmt::print(stderr, "grids are pruned by successive halving: one in {} stays\n", study.prune);
+  }
+}
+
+void show_result(const store::Store& store, const study::Runner& runner, const Options& options,
+                 const Common& common) {
+  const study::StudyRuns runs = study::load_study(store, runner.study().name);
+  const std::vector<study::Row> rows = study::compare(runs);
+  const study::Timing& timing = runner.timing();
+  const double outside =
+      timing.all - timing.training - timing.loading - timing.optimum - timing.waiting;
+  if (common.json) {
+    for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
+    fmt::print("{}\n", Json{{"event", "done"},
+                            {"study", runs.name},
+                            {"seconds", timing.all},
+                            {"training", timing.training},
+                            {"store", timing.store},
+                            {"loading", timing.loading},
+                            {"optimum", timing.optimum},
+                            {"waiting", timing.waiting},
+                            {"member_epochs", timing.member_epochs}}
+                           .dump());
+    return;
+  }
+  fmt::print("{}", report::comparison_table(rows, runs.tasks.size() > 1).terminal());
+  if (common.quiet) return;
+  fmt::print(stderr, "{}\n", report::explanation(runs, rows));
+  if (timing.member_epochs > 0) {
+    fmt::print(
+        stderr,
+        "{} here: {:.0f} member-epochs, {:.0f} a second of training and evaluation; {:.2f} % "
+        "of the time in the store, {:.2f} % in all outside training and evaluation\n",
+        duration_text(timing.all), timing.member_epochs, timing.member_epochs / timing.training,
+        100 * timing.store / timing.all, 100 * outside / timing.all);
+  }
+  fmt::print(stderr, "tandem report --store {} --study {} --html report.html makes a page of it\n",
+             options.store.string(), runs.name);
+}
+
+int run_study(const Options& options, const Common& common) {
+  study::Runner runner(
+      study::read_study(options.file),
+      {.data_dir = options.data_dir,
+       .memory = options.memory << 20,
+       .command = fmt::format("tandem study {} --store {}", options.file.filename().string(),
+                              options.store.filename().string())});
+  if (options.dry_run) {
+    show_plan(runner, runner.estimate_seconds(), common);
+    return kDone;
+  }
+  store::Store store = store::Store::open(options.store, store::Store::Mode::write);
+  show_plan(runner, runner.estimate_seconds(), common);
+  catch_interrupts();
+  Progress progress(!common.quiet);
+  const bool done = runner.run(store, [&](const study::Status& status) {
+    const double rate = status.seconds > 0 ? status.member_epochs / status.seconds : 0;
+    progress.show(status.part,
+                  fmt::format("unit {} of {}, {}, {} members, {:.0f} member-epochs/s; best: {}",
+                              status.units_done + 1, status.units, status.doing, status.alive, rate,
+                              status.best));
+    return !interrupted();
+  });
+  progress.clear();
+  if (!done) {
+    fmt::print(stderr,
+               "tandem: interrupted; what was whole is in {}, and the same command goes on from "
+               "there\n",
+               options.store.string());
+    return kInterrupted;
+  }
+  show_result(store, runner, options, common);
+  return kDone;
+}
+
+}  // namespace
+
+void add_study(CLI::App& app, const Common& common, Job& job) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("study",
+                         "Example: tandem study studies/examples/kdd.toml --store kdd.db\n\n"
+                         "A whole comparison: tasks x optimizers x grid x seeds. Killed at any "
+                         "moment, the same command "
+                         "goes on; started twice, the two share the work.");
+  command->add_option("FILE", options->file, "The study, in TOML")->required();
+  command->add_option("--store", options->store, "The run store")->capture_default_str();
+  command->add_option("--data-dir", options->data_dir,
+                      "Folder of data sets; searched before TANDEM_DATA and the system's folder");
+  command
+      ->add_option("--memory", options->memory,
+                   "MiB for a wave of members; 0 is three quarters of what is free")
+      ->capture_default_str();
+  command->add_flag("--dry-run", options->dry_run, "Only the plan");
+  command->callback([options, &common, &job] {
+    job = [options, &common] { return run_study(*options, common); };
+  });
+}
+
+}  // namespace tandem::cli
