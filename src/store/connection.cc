@@ -166,9 +166,9 @@ StoreError explain(const fs::path& path, const SQLite::Exception& error) {
           "{}: not a store ({}); is it another file, or was its start overwritten?", file, detail));
     case SQLITE_CORRUPT:
       return StoreError(
-          fmt::format("{}: the store is damaged ({}); take a copy of it, or save what is left with "
-                      "`sqlite3 {} .recover | sqlite3 NEW`",
-                      file, detail, file));
+          fmt::format("{}: the store is damaged ({}); put a copy of it back, or move it away and "
+                      "give the same command again, which starts anew",
+                      file, detail));
     case SQLITE_FULL:
       return StoreError(
           fmt::format("{}: the disk is full ({}); what was stored before is safe: make room and "
