@@ -75,8 +75,10 @@ std::unique_ptr<SQLite::Database> open_immutable(const fs::path& absolute) {
 std::unique_ptr<SQLite::Database> open_file(const fs::path& path, Store::Mode mode) {
   // The absolute name, for SQLite gives names like ":memory:" and "file:..." a meaning.
   const fs::path absolute = fs::absolute(path);
-  const int flags = mode == Store::Mode::read ? SQLite::OPEN_READONLY
-                                              : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE;
+  // Without locks against other threads: a connection is for one.
+  const int flags = SQLite::OPEN_NOMUTEX |
+                    (mode == Store::Mode::read ? SQLite::OPEN_READONLY
+                                               : SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
   const int patience = static_cast<int>(std::chrono::milliseconds(kPatience).count());
   try {
     auto database = std::make_unique<SQLite::Database>(absolute.string(), flags, patience);
@@ -164,9 +166,9 @@ StoreError explain(const fs::path& path, const SQLite::Exception& error) {
           "{}: not a store ({}); is it another file, or was its start overwritten?", file, detail));
     case SQLITE_CORRUPT:
       return StoreError(
-          fmt::format("{}: the store is damaged ({}); take a copy of it, or save what is left with "
-                      "`sqlite3 {} .recover | sqlite3 NEW`",
-                      file, detail, file));
+          fmt::format("{}: the store is damaged ({}); put a copy of it back, or move it away and "
+                      "give the same command again, which starts anew",
+                      file, detail));
     case SQLITE_FULL:
       return StoreError(
           fmt::format("{}: the disk is full ({}); what was stored before is safe: make room and "
@@ -202,7 +204,9 @@ StoreError explain(const fs::path& path, const SQLite::Exception& error) {
 
 double Query::number(int column) const {
   const SQLite::Column value = statement_->getColumn(column);
-  return value.isNull() ? std::numeric_limits<double>::quiet_NaN() : value.getDouble();
+  const double number = value.getDouble();
+  // NULL reads as 0, so that most numbers need not be asked.
+  return number == 0 && value.isNull() ? std::numeric_limits<double>::quiet_NaN() : number;
 }
 
 Store::Impl::Impl(fs::path file, Mode how) : path(std::move(file)), mode(how) {

@@ -74,6 +74,10 @@ std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id, bool with
         "validation_accuracy, estimator_error, batch_error, delta, distance FROM point "
         "WHERE member_id = ? ORDER BY place");
     points.bind(rows.integer(0));
+    // Members of a unit have as many points, unless they diverged.
+    if (members.size() > 1) {
+      members.back().points.reserve(members[members.size() - 2].points.size());
+    }
     while (points.next()) {
       members.back().points.push_back({.epoch = points.count(0),
                                        .step = points.count(1),

@@ -304,7 +304,7 @@ TEST_F(Damage, SaysWhatToDo) {
   std::string bad = make_store();
   std::memset(bad.data() + 4096, 0x5a, bad.size() - 4096);
   put(bad);
-  expect_error([&] { read().studies(); }, {path_.string(), "damaged", ".recover"});
+  expect_error([&] { read().studies(); }, {path_.string(), "damaged", "a copy"});
 }
 
 TEST_F(Damage, OptionsThatAreNoJson) {
