@@ -55,7 +55,7 @@ std::string log_tics(double min, double max) {
   const int first = static_cast<int>(std::floor(std::log10(min)));
   const int last = static_cast<int>(std::ceil(std::log10(max)));
   std::vector<std::string> tics;
-  const bool powers = std::log10(max / min) > 2.5;
+  const bool powers = std::log10(max) - std::log10(min) > 2.5;
   const bool plain = min >= 0.0009 && max < 99999;
   const int stride = std::max(1, (last - first + 9) / 10);
   for (int power = first; power <= last; ++power) {
@@ -91,7 +91,8 @@ struct Range {
 /// The axis a little beyond the values; never empty.
 Range padded(double min, double max, Scale scale, double share) {
   if (scale == Scale::log) {
-    const double factor = min == max ? 2 : std::pow(max / min, share);
+    const double factor =
+        min == max ? 2 : std::pow(10.0, (std::log10(max) - std::log10(min)) * share);
     return {min / factor, max * factor};
   }
   const double pad = min == max ? (min == 0 ? 1 : std::abs(min) * 0.1) : (max - min) * share;
