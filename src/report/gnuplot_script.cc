@@ -16,12 +16,12 @@ namespace tandem::report {
 namespace {
 
 // The layout in pixels; everything grows with the legend, the curves keep their size.
-constexpr int kLeft = 82;
+constexpr int kLeft = 94;
 constexpr int kPlotWidth = 500;
 constexpr int kTop = 46;
 constexpr int kPlotHeight = 290;
 constexpr int kBottom = 58;
-constexpr int kLegendRow = 19;
+constexpr int kLegendRow = 20;
 constexpr double kCharacter = 8.2;  // the mean width of a letter of the font
 constexpr std::size_t kLegendCharacters = 48;
 
@@ -35,7 +35,7 @@ Layout layout_of(const Drawing& drawing) {
     longest = std::max(longest, characters(clean_line(series.label)));
   }
   longest = std::min(longest, kLegendCharacters);
-  const int legend = 72 + static_cast<int>(kCharacter * static_cast<double>(longest));
+  const int legend = 80 + static_cast<int>(kCharacter * static_cast<double>(longest));
   const int rows = kLegendRow * static_cast<int>(drawing.series.size());
   return {kLeft + kPlotWidth + legend, kTop + std::max(kPlotHeight, rows) + kBottom};
 }
@@ -48,6 +48,20 @@ std::string superscript(int number) {
     text += kDigits[static_cast<std::size_t>(digit - '0')];
   }
   return text;
+}
+
+/// About five round values in a range that is narrow for its place.
+std::string linear_tics(double min, double max) {
+  const double rough = (max - min) / 5;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double times = rough / power;
+  const double step = power * (times > 5 ? 10 : times > 2 ? 5 : times > 1 ? 2 : 1);
+  std::vector<std::string> tics;
+  for (double at = std::ceil(min / step); at * step <= max && tics.size() < 20; ++at) {
+    const double value = at * step;
+    tics.push_back(fmt::format("{} {:.17g}", gnuplot_string(fmt::format("{:.9g}", value)), value));
+  }
+  return fmt::format("({})", fmt::join(tics, ", "));
 }
 
 /// Powers of ten where there are enough of them, else 1, 2, 5; at most about ten of them.
@@ -75,13 +89,7 @@ std::string log_tics(double min, double max) {
       tics.push_back(fmt::format("{} {:.6g} 1", gnuplot_string(""), value));
     }
   }
-  // A range between two of those: its ends.
-  if (tics.empty()) {
-    for (const double value : {min, max}) {
-      tics.push_back(fmt::format("{} {:.9g}", gnuplot_string(fmt::format("{:.4g}", value)), value));
-    }
-  }
-  return fmt::format("({})", fmt::join(tics, ", "));
+  return tics.size() < 3 ? linear_tics(min, max) : fmt::format("({})", fmt::join(tics, ", "));
 }
 
 struct Range {
@@ -182,11 +190,17 @@ std::string picture_frame(const Figure& figure, const Drawing& drawing, const La
       "set key at screen {:.5f}, screen {:.5f} left top Left reverse samplen 3 spacing 1.25 width "
       "0 "
       "noenhanced noopaque\n",
-      right + 10 / width, top + 6 / height);
+      right + 10 / width, top + 6 / height, std::max<std::size_t>(1, drawing.series.size()));
   script +=
       "set border 3 lw 1 lc rgb \"#404040\"\nset tics out scale 0.5, 0.25 tc rgb \"#202020\"\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb \"#DDDDDD\"\n";
-  return script + frame_script(figure, drawing);
+  // Gnuplot would move the label of the y axis with the width of the numbers, off the picture.
+  Figure bare = figure;
+  bare.y.label.clear();
+  script +=
+      fmt::format("set label 3 {} at screen {:.5f}, graph 0.5 center rotate by 90 noenhanced\n",
+                  gnuplot_string(shortened(clean_line(figure.y.label), 44)), 17 / width);
+  return script + frame_script(bare, drawing);
 }
 
 /// The sizes of fonts mean pixels in an SVG and points in a PNG.

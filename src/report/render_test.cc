@@ -129,6 +129,20 @@ TEST_F(Render, DrawsNastyNamesAsText) {
             std::string::npos);
 }
 
+TEST_F(Render, LegendNamesEverySeries) {
+  NEEDS_GNUPLOT();
+  Figure figure = figure_of("many");
+  figure.series.clear();
+  for (int s = 0; s < 40; ++s) {
+    figure.series.push_back(
+        {.label = "series " + std::to_string(s), .x = {0, 1}, .y = {1, 1.0 + s}});
+  }
+  const std::string svg = render({figure})[0].svg;
+  for (const Series& series : figure.series) {
+    EXPECT_NE(svg.find("<text>" + series.label + "</text>"), std::string::npos) << series.label;
+  }
+}
+
 TEST_F(Render, IdsOfOnePageAreDifferent) {
   NEEDS_GNUPLOT();
   const std::vector<Picture> pictures = render({figure_of("same"), figure_of("same")});
