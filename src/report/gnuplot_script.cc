@@ -167,14 +167,38 @@ std::string plot_script(const Drawing& drawing, std::size_t index) {
             ? fmt::format("points pt 7 ps 0.7 lc {}", colour_of(*series.style))
             : fmt::format("lines lw 2 dt {} lc {}", dash_pattern(series.style->dash),
                           colour_of(*series.style));
-    // A series without points keeps its place in the legend.
-    const std::string data =
-        series.x.empty() ? std::string("NaN") : fmt::format("$d{}_{} using 1:2", index, s);
-    parts.push_back(
-        fmt::format("{} with {} title {}", data, look,
-                    gnuplot_string(shortened(clean_line(series.label), kLegendCharacters))));
+    if (series.x.empty()) continue;
+    parts.push_back(fmt::format("$d{}_{} using 1:2 with {} notitle", index, s, look));
   }
   return plot_command(parts);
+}
+
+/// Our own legend: gnuplot's drops series that it has no room for, and has other sizes in an SVG
+/// than in a PNG.
+std::string legend_script(const Drawing& drawing, const Layout& layout) {
+  const double width = layout.width;
+  const double left = kLeft + kPlotWidth + 18;
+  std::string script;
+  for (std::size_t s = 0; s < drawing.series.size(); ++s) {
+    const Series& series = drawing.series[s];
+    const double y = 1 - (kTop + 4 + kLegendRow * static_cast<double>(s)) / layout.height;
+    script +=
+        fmt::format("set label {} {} at screen {:.5f}, screen {:.5f} left noenhanced\n", 100 + s,
+                    gnuplot_string(shortened(clean_line(series.label), kLegendCharacters)),
+                    (left + 42) / width, y);
+    const std::string colour = colour_of(*series.style);
+    script += series.x.size() == 1
+                  ? fmt::format(
+                        "set label {} \"\" at screen {:.5f}, screen {:.5f} point pt 7 ps 0.7 "
+                        "lc {}\n",
+                        100 + drawing.series.size() + s, (left + 17) / width, y, colour)
+                  : fmt::format(
+                        "set arrow from screen {:.5f}, screen {:.5f} to screen {:.5f}, screen "
+                        "{:.5f} nohead lw 2 dt {} lc {}\n",
+                        left / width, y, (left + 34) / width, y, dash_pattern(series.style->dash),
+                        colour);
+  }
+  return script;
 }
 
 std::string picture_frame(const Figure& figure, const Drawing& drawing, const Layout& layout) {
@@ -186,11 +210,7 @@ std::string picture_frame(const Figure& figure, const Drawing& drawing, const La
       "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n"
       "set tmargin at screen {:.5f}\n",
       kLeft / width, right, kBottom / height, top);
-  script += fmt::format(
-      "set key at screen {:.5f}, screen {:.5f} left top Left reverse samplen 3 spacing 1.25 width "
-      "0 "
-      "noenhanced noopaque\n",
-      right + 10 / width, top + 6 / height, std::max<std::size_t>(1, drawing.series.size()));
+  script += "unset key\n" + legend_script(drawing, layout);
   script +=
       "set border 3 lw 1 lc rgb \"#404040\"\nset tics out scale 0.5, 0.25 tc rgb \"#202020\"\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb \"#DDDDDD\"\n";
