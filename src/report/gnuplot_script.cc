@@ -108,8 +108,8 @@ Range padded(double min, double max, Scale scale, double share) {
 }
 
 std::string axis_script(char name, const Axis& axis, Range range, bool empty) {
-  std::string script = fmt::format("set {}label {} noenhanced\nset {}range [{:.17g}:{:.17g}]\n",
-                                   name, gnuplot_string(axis.label), name, range.min, range.max);
+  const std::string script =
+      fmt::format("set {}range [{:.17g}:{:.17g}]\n", name, range.min, range.max);
   if (empty) return script + fmt::format("unset {}tics\n", name);
   if (axis.scale == Scale::log) {
     return script + fmt::format("set logscale {0}\nset {0}tics {1} nomirror\n", name,
@@ -118,6 +118,7 @@ std::string axis_script(char name, const Axis& axis, Range range, bool empty) {
   return script + fmt::format("set format {0} \"%g\"\nset {0}tics autofreq nomirror\n", name);
 }
 
+/// Axes without their labels, which are placed by those who know the medium.
 std::string frame_script(const Figure& figure, const Drawing& drawing) {
   Axis x = figure.x;
   Axis y = figure.y;
@@ -214,13 +215,13 @@ std::string picture_frame(const Figure& figure, const Drawing& drawing, const La
   script +=
       "set border 3 lw 1 lc rgb \"#404040\"\nset tics out scale 0.5, 0.25 tc rgb \"#202020\"\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb \"#DDDDDD\"\n";
-  // Gnuplot would move the label of the y axis with the width of the numbers, off the picture.
-  Figure bare = figure;
-  bare.y.label.clear();
-  script +=
-      fmt::format("set label 3 {} at screen {:.5f}, graph 0.5 center rotate by 90 noenhanced\n",
-                  gnuplot_string(shortened(clean_line(figure.y.label), 44)), 17 / width);
-  return script + frame_script(bare, drawing);
+  // Gnuplot would move the labels of axes with the sizes of the numbers, off the picture.
+  script += fmt::format(
+      "set label 3 {} at screen {:.5f}, graph 0.5 center rotate by 90 noenhanced\n"
+      "set label 4 {} at graph 0.5, screen {:.5f} center noenhanced\n",
+      gnuplot_string(shortened(clean_line(figure.y.label), 44)), 17 / width,
+      gnuplot_string(shortened(clean_line(figure.x.label), 60)), 15 / height);
+  return script + frame_script(figure, drawing);
 }
 
 /// The sizes of fonts mean pixels in an SVG and points in a PNG.
@@ -275,11 +276,7 @@ std::string picture_script(const Figure& figure, const Drawing& drawing, std::si
 
 std::string text_script(const Figure& figure, const Drawing& drawing, std::size_t index,
                         const std::string& file, int width, int height) {
-  // Text around the curves is not gnuplot's affair here.
-  Figure bare = figure;
-  bare.x.label.clear();
-  bare.y.label.clear();
-  std::string script = "reset\nset encoding utf8\nunset key\n" + frame_script(bare, drawing);
+  std::string script = "reset\nset encoding utf8\nunset key\n" + frame_script(figure, drawing);
   script += fmt::format("set terminal dumb noenhanced size {},{} aspect 1 mono\n", width, height);
   std::vector<std::string> parts;
   for (std::size_t s = 0; s < drawing.series.size(); ++s) {
