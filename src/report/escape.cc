@@ -219,7 +219,8 @@ std::string gnuplot_string(std::string_view text) {
     if (plain) {
       result += character;
     } else {
-      result += fmt::format("\\{:03o}", byte);
+      // Four digits with a zero first: gnuplot takes a fourth one, of the text, after "\043".
+      result += fmt::format("\\{:04o}", byte);
     }
   }
   return result + '"';

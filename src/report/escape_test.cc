@@ -82,11 +82,11 @@ TEST(Escape, GnuplotStringsHaveNothingThatMeansAnything) {
     const std::string inside = written.substr(1, written.size() - 2);
     EXPECT_EQ(inside.find_first_of("\"`\n'@${}_^%#"), std::string::npos) << written;
     // Each backslash starts an octal number.
-    for (std::size_t at = 0; (at = inside.find('\\', at)) != std::string::npos; at += 4) {
-      EXPECT_EQ(inside.find_first_not_of("01234567", at + 1) >= at + 4, true) << written;
+    for (std::size_t at = 0; (at = inside.find('\\', at)) != std::string::npos; at += 5) {
+      EXPECT_GE(inside.find_first_not_of("01234567", at + 1), at + 5) << written;
     }
   }
-  EXPECT_EQ(gnuplot_string("a_b"), "\"a\\137b\"");
+  EXPECT_EQ(gnuplot_string("a_b"), "\"a\\0137b\"");
 }
 
 }  // namespace

@@ -119,18 +119,23 @@ void raise_to_floor(std::vector<Series>& all, std::size_t& raised, double& floor
   }
 }
 
-/// The same colour everywhere, but not the same look twice in one figure.
+/// The same colour everywhere, but not the same look twice in one figure. Known methods choose
+/// first.
 void tell_apart(std::vector<Series>& all) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Style style = all[i].style.value_or(style_of(all[i].label));
-    const auto taken = [&] {
-      return std::any_of(all.begin(), all.begin() + static_cast<long>(i),
-                         [&](const Series& other) { return other.style == style; });
-    };
-    for (int tries = 0; tries < kDashes && taken(); ++tries) {
+  std::vector<Series*> order;
+  for (Series& series : all) order.push_back(&series);
+  std::stable_partition(order.begin(), order.end(), [](const Series* series) {
+    return series->style.has_value() || is_known(series->label);
+  });
+  std::vector<Style> taken;
+  for (Series* series : order) {
+    Style style = series->style.value_or(style_of(series->label));
+    const auto is_taken = [&] { return std::count(taken.begin(), taken.end(), style) > 0; };
+    for (int tries = 0; tries < kDashes && is_taken(); ++tries) {
       style.dash = (style.dash + 1) % kDashes;
     }
-    all[i].style = style;
+    taken.push_back(style);
+    series->style = style;
   }
 }
 

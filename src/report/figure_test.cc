@@ -104,6 +104,17 @@ TEST(Figure, AnOptimizerHasTheSameColourEverywhere) {
   EXPECT_EQ(style_of("svrg+lion"), style_of(std::string("svrg") + "+lion"));
 }
 
+TEST(Figure, KnownMethodsKeepTheirDash) {
+  // Somebody before it in the figure asks for the same look, by the chance of a hash.
+  std::string rival = "a";
+  while (style_of(rival) != style_of("adam")) rival += 'a';
+  const Drawing drawing = drawing_of(
+      with({{.label = rival, .x = {1}, .y = {1}}, {.label = "adam", .x = {1}, .y = {1}}}));
+  EXPECT_EQ(drawing.series[1].style, style_of("adam"));
+  EXPECT_EQ(drawing.series[0].style->rgb, style_of("adam").rgb);
+  EXPECT_NE(drawing.series[0].style->dash, style_of("adam").dash);
+}
+
 TEST(Figure, NoTwoSeriesLookTheSame) {
   const Drawing drawing = drawing_of(with({{.label = "a", .x = {1}, .y = {1}},
                                            {.label = "a", .x = {1}, .y = {1}},

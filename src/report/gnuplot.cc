@@ -3,12 +3,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
+
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>

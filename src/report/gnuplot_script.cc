@@ -16,12 +16,12 @@ namespace tandem::report {
 namespace {
 
 // The layout in pixels; everything grows with the legend, the curves keep their size.
-constexpr int kLeft = 82;
+constexpr int kLeft = 94;
 constexpr int kPlotWidth = 500;
 constexpr int kTop = 46;
 constexpr int kPlotHeight = 290;
 constexpr int kBottom = 58;
-constexpr int kLegendRow = 19;
+constexpr int kLegendRow = 20;
 constexpr double kCharacter = 8.2;  // the mean width of a letter of the font
 constexpr std::size_t kLegendCharacters = 48;
 
@@ -35,7 +35,7 @@ Layout layout_of(const Drawing& drawing) {
     longest = std::max(longest, characters(clean_line(series.label)));
   }
   longest = std::min(longest, kLegendCharacters);
-  const int legend = 72 + static_cast<int>(kCharacter * static_cast<double>(longest));
+  const int legend = 80 + static_cast<int>(kCharacter * static_cast<double>(longest));
   const int rows = kLegendRow * static_cast<int>(drawing.series.size());
   return {kLeft + kPlotWidth + legend, kTop + std::max(kPlotHeight, rows) + kBottom};
 }
@@ -50,12 +50,26 @@ std::string superscript(int number) {
   return text;
 }
 
+/// About five round values in a range that is narrow for its place.
+std::string linear_tics(double min, double max) {
+  const double rough = (max - min) / 5;
+  const double power = std::pow(10.0, std::floor(std::log10(rough)));
+  const double times = rough / power;
+  const double step = power * (times > 5 ? 10 : times > 2 ? 5 : times > 1 ? 2 : 1);
+  std::vector<std::string> tics;
+  for (double at = std::ceil(min / step); at * step <= max && tics.size() < 20; ++at) {
+    const double value = at * step;
+    tics.push_back(fmt::format("{} {:.17g}", gnuplot_string(fmt::format("{:.9g}", value)), value));
+  }
+  return fmt::format("({})", fmt::join(tics, ", "));
+}
+
 /// Powers of ten where there are enough of them, else 1, 2, 5; at most about ten of them.
 std::string log_tics(double min, double max) {
   const int first = static_cast<int>(std::floor(std::log10(min)));
   const int last = static_cast<int>(std::ceil(std::log10(max)));
   std::vector<std::string> tics;
-  const bool powers = std::log10(max / min) > 2.5;
+  const bool powers = std::log10(max) - std::log10(min) > 2.5;
   const bool plain = min >= 0.0009 && max < 99999;
   const int stride = std::max(1, (last - first + 9) / 10);
   for (int power = first; power <= last; ++power) {
@@ -75,13 +89,7 @@ std::string log_tics(double min, double max) {
       tics.push_back(fmt::format("{} {:.6g} 1", gnuplot_string(""), value));
     }
   }
-  // A range between two of those: its ends.
-  if (tics.empty()) {
-    for (const double value : {min, max}) {
-      tics.push_back(fmt::format("{} {:.9g}", gnuplot_string(fmt::format("{:.4g}", value)), value));
-    }
-  }
-  return fmt::format("({})", fmt::join(tics, ", "));
+  return tics.size() < 3 ? linear_tics(min, max) : fmt::format("({})", fmt::join(tics, ", "));
 }
 
 struct Range {
@@ -91,7 +99,8 @@ struct Range {
 /// The axis a little beyond the values; never empty.
 Range padded(double min, double max, Scale scale, double share) {
   if (scale == Scale::log) {
-    const double factor = min == max ? 2 : std::pow(max / min, share);
+    const double factor =
+        min == max ? 2 : std::pow(10.0, (std::log10(max) - std::log10(min)) * share);
     return {min / factor, max * factor};
   }
   const double pad = min == max ? (min == 0 ? 1 : std::abs(min) * 0.1) : (max - min) * share;
@@ -99,8 +108,8 @@ Range padded(double min, double max, Scale scale, double share) {
 }
 
 std::string axis_script(char name, const Axis& axis, Range range, bool empty) {
-  std::string script = fmt::format("set {}label {} noenhanced\nset {}range [{:.17g}:{:.17g}]\n",
-                                   name, gnuplot_string(axis.label), name, range.min, range.max);
+  const std::string script =
+      fmt::format("set {}range [{:.17g}:{:.17g}]\n", name, range.min, range.max);
   if (empty) return script + fmt::format("unset {}tics\n", name);
   if (axis.scale == Scale::log) {
     return script + fmt::format("set logscale {0}\nset {0}tics {1} nomirror\n", name,
@@ -109,6 +118,7 @@ std::string axis_script(char name, const Axis& axis, Range range, bool empty) {
   return script + fmt::format("set format {0} \"%g\"\nset {0}tics autofreq nomirror\n", name);
 }
 
+/// Axes without their labels, which are placed by those who know the medium.
 std::string frame_script(const Figure& figure, const Drawing& drawing) {
   Axis x = figure.x;
   Axis y = figure.y;
@@ -158,14 +168,38 @@ std::string plot_script(const Drawing& drawing, std::size_t index) {
             ? fmt::format("points pt 7 ps 0.7 lc {}", colour_of(*series.style))
             : fmt::format("lines lw 2 dt {} lc {}", dash_pattern(series.style->dash),
                           colour_of(*series.style));
-    // A series without points keeps its place in the legend.
-    const std::string data =
-        series.x.empty() ? std::string("NaN") : fmt::format("$d{}_{} using 1:2", index, s);
-    parts.push_back(
-        fmt::format("{} with {} title {}", data, look,
-                    gnuplot_string(shortened(clean_line(series.label), kLegendCharacters))));
+    if (series.x.empty()) continue;
+    parts.push_back(fmt::format("$d{}_{} using 1:2 with {} notitle", index, s, look));
   }
   return plot_command(parts);
+}
+
+/// Our own legend: gnuplot's drops series that it has no room for, and has other sizes in an SVG
+/// than in a PNG.
+std::string legend_script(const Drawing& drawing, const Layout& layout) {
+  const double width = layout.width;
+  const double left = kLeft + kPlotWidth + 18;
+  std::string script;
+  for (std::size_t s = 0; s < drawing.series.size(); ++s) {
+    const Series& series = drawing.series[s];
+    const double y = 1 - (kTop + 4 + kLegendRow * static_cast<double>(s)) / layout.height;
+    script +=
+        fmt::format("set label {} {} at screen {:.5f}, screen {:.5f} left noenhanced\n", 100 + s,
+                    gnuplot_string(shortened(clean_line(series.label), kLegendCharacters)),
+                    (left + 42) / width, y);
+    const std::string colour = colour_of(*series.style);
+    script += series.x.size() == 1
+                  ? fmt::format(
+                        "set label {} \"\" at screen {:.5f}, screen {:.5f} point pt 7 ps 0.7 "
+                        "lc {}\n",
+                        100 + drawing.series.size() + s, (left + 17) / width, y, colour)
+                  : fmt::format(
+                        "set arrow from screen {:.5f}, screen {:.5f} to screen {:.5f}, screen "
+                        "{:.5f} nohead lw 2 dt {} lc {}\n",
+                        left / width, y, (left + 34) / width, y, dash_pattern(series.style->dash),
+                        colour);
+  }
+  return script;
 }
 
 std::string picture_frame(const Figure& figure, const Drawing& drawing, const Layout& layout) {
@@ -177,14 +211,16 @@ std::string picture_frame(const Figure& figure, const Drawing& drawing, const La
       "set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}\nset bmargin at screen {:.5f}\n"
       "set tmargin at screen {:.5f}\n",
       kLeft / width, right, kBottom / height, top);
-  script += fmt::format(
-      "set key at screen {:.5f}, screen {:.5f} left top Left reverse samplen 3 spacing 1.25 width "
-      "0 "
-      "noenhanced noopaque\n",
-      right + 10 / width, top + 6 / height);
+  script += "unset key\n" + legend_script(drawing, layout);
   script +=
       "set border 3 lw 1 lc rgb \"#404040\"\nset tics out scale 0.5, 0.25 tc rgb \"#202020\"\n"
       "set grid xtics ytics lt 1 lw 0.5 lc rgb \"#DDDDDD\"\n";
+  // Gnuplot would move the labels of axes with the sizes of the numbers, off the picture.
+  script += fmt::format(
+      "set label 3 {} at screen {:.5f}, graph 0.5 center rotate by 90 noenhanced\n"
+      "set label 4 {} at graph 0.5, screen {:.5f} center noenhanced\n",
+      gnuplot_string(shortened(clean_line(figure.y.label), 44)), 17 / width,
+      gnuplot_string(shortened(clean_line(figure.x.label), 60)), 15 / height);
   return script + frame_script(figure, drawing);
 }
 
@@ -240,11 +276,7 @@ std::string picture_script(const Figure& figure, const Drawing& drawing, std::si
 
 std::string text_script(const Figure& figure, const Drawing& drawing, std::size_t index,
                         const std::string& file, int width, int height) {
-  // Text around the curves is not gnuplot's affair here.
-  Figure bare = figure;
-  bare.x.label.clear();
-  bare.y.label.clear();
-  std::string script = "reset\nset encoding utf8\nunset key\n" + frame_script(bare, drawing);
+  std::string script = "reset\nset encoding utf8\nunset key\n" + frame_script(figure, drawing);
   script += fmt::format("set terminal dumb noenhanced size {},{} aspect 1 mono\n", width, height);
   std::vector<std::string> parts;
   for (std::size_t s = 0; s < drawing.series.size(); ++s) {

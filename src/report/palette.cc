@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/palette.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -62,6 +63,11 @@ std::uint64_t hash_of(std::string_view label) {
 
 std::string_view dash_pattern(int dash) {
   return kPatterns[static_cast<std::size_t>(dash) % kPatterns.size()];
+}
+
+bool is_known(std::string_view label) {
+  return std::any_of(kKnown.begin(), kKnown.end(),
+                     [&](const Known& known) { return known.name == label; });
 }
 
 Style style_of(std::string_view label) {

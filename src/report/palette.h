@@ -18,6 +18,9 @@ inline constexpr int kDashes = 6;
 /// The dash as gnuplot writes it: lengths of strokes and gaps, or "solid".
 std::string_view dash_pattern(int dash);
 
+/// Whether it is a method with a style of its own.
+bool is_known(std::string_view label);
+
 /// Known methods have their own; any other label gets one that depends on the label alone.
 Style style_of(std::string_view label);
 

@@ -129,6 +129,36 @@ TEST_F(Render, DrawsNastyNamesAsText) {
             std::string::npos);
 }
 
+TEST_F(Render, LegendNamesEverySeries) {
+  NEEDS_GNUPLOT();
+  Figure figure = figure_of("many");
+  figure.series.clear();
+  for (int s = 0; s < 40; ++s) {
+    figure.series.push_back(
+        {.label = "series " + std::to_string(s), .x = {0, 1}, .y = {1, 1.0 + s}});
+  }
+  const std::string svg = render({figure})[0].svg;
+  for (const Series& series : figure.series) {
+    EXPECT_NE(svg.find("<text>" + series.label + "</text>"), std::string::npos) << series.label;
+  }
+}
+
+TEST_F(Render, NoTextLeavesThePicture) {
+  NEEDS_GNUPLOT();
+  const std::string svg = render({figure_of("a label")})[0].svg;
+  std::smatch size;
+  ASSERT_TRUE(std::regex_search(svg, size, std::regex("width=\"([0-9]+)\" height=\"([0-9]+)\"")));
+  static const std::regex place("translate\\(([-0-9.]+),([-0-9.]+)\\)");
+  std::size_t places = 0;
+  for (std::sregex_iterator at(svg.begin(), svg.end(), place), end; at != end; ++at, ++places) {
+    EXPECT_GT(std::stod((*at)[1]), 12);
+    EXPECT_LT(std::stod((*at)[1]), std::stod(size[1]) - 12);
+    EXPECT_GT(std::stod((*at)[2]), 12);
+    EXPECT_LT(std::stod((*at)[2]), std::stod(size[2]) - 5);
+  }
+  EXPECT_GT(places, 5U);
+}
+
 TEST_F(Render, IdsOfOnePageAreDifferent) {
   NEEDS_GNUPLOT();
   const std::vector<Picture> pictures = render({figure_of("same"), figure_of("same")});
