@@ -149,11 +149,17 @@ std::string explanation(const study::StudyRuns& study, const std::vector<Row>& r
       "baseline's least loss, positive where better; the mark is the paper's one-sided test (+ "
       "better, ~ no difference, - worse), p the two-sided t-test after Holm.",
       study.tune_seed, study.seeds.size(), study.seeds.size() == 1 ? "" : "s");
-  for (const Row& row : rows) {
-    if (row.edge.empty()) continue;
-    text +=
-        fmt::format(" {} on {}: the best {} is at an end of its grid, a better one may lie beyond.",
-                    row.optimizer, row.task, fmt::join(row.edge, ", "));
+  for (const std::vector<Row>& task : by_task(rows)) {
+    std::string edges;
+    for (const Row& row : task) {
+      if (row.edge.empty()) continue;
+      edges += fmt::format("{}{} ({})", edges.empty() ? "" : ", ", row.optimizer,
+                           fmt::join(row.edge, ", "));
+    }
+    if (edges.empty()) continue;
+    text += fmt::format(
+        "\n\n{}: the best value is at an end of its grid, and a better one may lie beyond, for {}.",
+        task.front().task, edges);
   }
   return text;
 }

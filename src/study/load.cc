@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/suggest.h"
+#include "study/comparison.h"
 
 namespace tandem::study {
 namespace {
@@ -89,6 +90,12 @@ StudyRuns load_study(const store::Store& store, const std::string& name) {
                  .tasks = {}};
   for (const store::Task& task : store.tasks(study.id)) {
     runs.tasks.push_back(load_task(store, task));
+    // Units that measure are added when tuning is done.
+    for (const OptimizerRuns& optimizer : runs.tasks.back().optimizers) {
+      if (best_of_grid(optimizer) != nullptr && optimizer.measured.size() < runs.seeds.size()) {
+        runs.complete = false;
+      }
+    }
   }
   return runs;
 }

@@ -29,9 +29,12 @@ using Json = nlohmann::json;
 // A killed process loses at most a unit: about a minute on two cores, by work_of().
 constexpr double kWorkAUnit = 2.5e10;
 constexpr std::size_t kMostMembersAUnit = 512;
+// Runs that measure are one after another, each as a population of one.
+constexpr double kMeasuringAUnit = kWorkAUnit / 10;
 // A dead process of this machine is noticed at once, one of another machine after this time.
 constexpr int kLeaseSeconds = 600;
 constexpr double kRenewSeconds = 60;
+constexpr double kTellSeconds = 0.02;
 constexpr auto kWait = std::chrono::milliseconds(300);
 // Of a gradient's norm. The loss is then above F* by less than 1e-14 / (2 lambda).
 constexpr double kOptimumTolerance = 1e-7;
@@ -85,13 +88,25 @@ struct Runner::Work {
   std::string owner = store::this_owner();
   double began = now();
   double renewed = now();
+  double told = 0;
   store::Study study = {};
   std::vector<store::Task> tasks = {};
   std::set<std::pair<std::size_t, std::size_t>> measured = {};  // task, optimizer: nothing to add
   double all_work = 0;
   double work_done = 0;
   Status status = {};
-  std::map<std::pair<std::size_t, std::size_t>, double> best = {};
+  std::map<std::pair<std::size_t, std::size_t>, double> best = {};  // task, optimizer; 0: none yet
+};
+
+/// What one population of a unit is, and which part of the unit.
+struct Runner::Part {
+  const store::Unit& unit;
+  std::size_t task = 0;
+  std::size_t optimizer = 0;
+  std::vector<train::Setting> settings = {};
+  std::uint64_t seed = 0;
+  double begin = 0;
+  double share = 1;
 };
 
 Runner::Runner(StudySpec study, RunOptions options)
@@ -190,6 +205,12 @@ double Runner::work_of(std::size_t task, std::size_t optimizer) const {
 std::size_t Runner::members_a_unit(std::size_t task, std::size_t optimizer) const {
   const double members = kWorkAUnit / work_of(task, optimizer);
   return static_cast<std::size_t>(std::clamp(members, 1.0, static_cast<double>(kMostMembersAUnit)));
+}
+
+std::size_t Runner::seeds_a_unit(std::size_t task, std::size_t optimizer) const {
+  const double runs = kMeasuringAUnit / work_of(task, optimizer);
+  return static_cast<std::size_t>(
+      std::clamp(runs, 1.0, static_cast<double>(std::max<std::size_t>(1, study_.seeds.size()))));
 }
 
 double Runner::estimate_seconds() {
@@ -344,7 +365,7 @@ bool Runner::add_measuring(Work& work) {
     if (!unit.done) continue;
     const Json members = Json::parse(unit.members);
     const auto count = unit.phase == store::Phase::measure
-                           ? 1.0
+                           ? static_cast<double>(members.at("seeds").size())
                            : members.at("last").get<double>() - members.at("first").get<double>();
     for (std::size_t t = 0; t < work.tasks.size(); ++t) {
       if (work.tasks[t].id != unit.task_id) continue;
@@ -377,15 +398,20 @@ bool Runner::add_measuring(Work& work) {
       if (best == nullptr) continue;
       work.best[{t, o}] = min_loss(*best).value_or(0);
       if (planned.contains(key)) continue;
-      const std::size_t chosen = static_cast<std::size_t>(best - tuned.data());
-      for (std::size_t s = 0; s < study_.seeds.size(); ++s) {
+      const auto chosen = static_cast<std::size_t>(best - tuned.data());
+      const std::size_t each = seeds_a_unit(t, o);
+      for (std::size_t s = 0; s < study_.seeds.size(); s += each) {
+        const std::size_t end = std::min(s + each, study_.seeds.size());
+        const std::vector<std::uint64_t> seeds(
+            study_.seeds.begin() + static_cast<std::ptrdiff_t>(s),
+            study_.seeds.begin() + static_cast<std::ptrdiff_t>(end));
         units.push_back({.task_id = work.tasks[t].id,
                          .key = fmt::format("{}/{}/measure/{}", task_name(plan_.tasks[t].spec),
                                             label, study_.seeds[s]),
                          .optimizer = label,
                          .phase = store::Phase::measure,
                          .seed = study_.seeds[s],
-                         .members = Json{{"setting", chosen}}.dump(),
+                         .members = Json{{"setting", chosen}, {"seeds", seeds}}.dump(),
                          .place = static_cast<std::int64_t>(t) << 40 | std::int64_t{1} << 39 |
                                   static_cast<std::int64_t>(o) << 20 |
                                   static_cast<std::int64_t>(s)});
@@ -407,81 +433,61 @@ void Runner::train_unit(Work& work, const store::Unit& unit) {
       study_.optimizers.begin());
   const Json members = Json::parse(unit.members);
   const std::vector<train::Setting>& grid = grids_.at(optimizer);
-  std::size_t first = 0;
-  std::size_t last = 0;
-  if (unit.phase == store::Phase::tune) {
-    first = members.at("first");
-    last = members.at("last");
-  } else {
-    first = members.at("setting");
-    last = first + 1;
+  const bool tune = unit.phase == store::Phase::tune;
+  const std::size_t first = members.at(tune ? "first" : "setting");
+  const std::size_t last = tune ? members.at("last").get<std::size_t>() : first + 1;
+  Part part{.unit = unit,
+            .task = task,
+            .optimizer = optimizer,
+            .settings = {grid.begin() + static_cast<std::ptrdiff_t>(first),
+                         grid.begin() + static_cast<std::ptrdiff_t>(last)}};
+  const std::vector<std::uint64_t> seeds =
+      tune ? std::vector<std::uint64_t>{unit.seed}
+           : members.at("seeds").get<std::vector<std::uint64_t>>();
+  std::vector<store::MemberRow> rows;
+  for (std::size_t s = 0; s < seeds.size(); ++s) {
+    part.seed = seeds[s];
+    part.begin = static_cast<double>(s) / static_cast<double>(seeds.size());
+    part.share = 1 / static_cast<double>(seeds.size());
+    train_members(work, part, rows);
   }
-  const std::vector<train::Setting> settings(grid.begin() + static_cast<std::ptrdiff_t>(first),
-                                             grid.begin() + static_cast<std::ptrdiff_t>(last));
-  const auto rows = train_members(work, unit, settings, task, optimizer);
   const Stopwatch in_store(timing_.store);
   work.store.finish(unit.id, work.owner, rows);
 }
 
-std::vector<store::MemberRow> Runner::train_members(Work& work, const store::Unit& unit,
-                                                    const std::vector<train::Setting>& settings,
-                                                    std::size_t task, std::size_t optimizer) {
-  const TaskSpec& spec = plan_.tasks[task].spec;
+void Runner::train_members(Work& work, const Part& part, std::vector<store::MemberRow>& rows) {
+  const TaskSpec& spec = plan_.tasks[part.task].spec;
   const auto problem = problem_of(spec);
-  const train::Plan waves = train::make_plan(*problem, settings, options_.memory);
-  const OptimizerSpec& own = study_.optimizers[optimizer];
-  double& best = work.best.try_emplace({task, optimizer}, std::numeric_limits<double>::infinity())
-                     .first->second;
-  std::vector<store::MemberRow> rows;
-  for (std::size_t w = 0; w < waves.waves.size(); ++w) {
+  const train::Plan plan = train::make_plan(*problem, part.settings, options_.memory);
+  const OptimizerSpec& own = study_.optimizers[part.optimizer];
+  const bool tune = part.unit.phase == store::Phase::tune;
+  for (std::size_t wave = 0; wave < plan.waves.size(); ++wave) {
     std::vector<train::Setting> population;
-    for (const std::size_t id : waves.waves[w]) population.push_back(settings[id]);
+    for (const std::size_t id : plan.waves[wave]) population.push_back(part.settings[id]);
     const train::Trainer* running = nullptr;
-    train::TrainOptions options = train_options(spec, unit.seed);
-    options.diagnose = study_.diagnose && unit.phase == store::Phase::measure;
-    const double unit_work = work_of(task, optimizer) * static_cast<double>(settings.size());
-    options.progress = [&](double part) {
-      const double time = now();
-      if (time - work.renewed > kRenewSeconds) {
-        work.store.renew(unit.id, work.owner, kLeaseSeconds);
-        work.renewed = time;
-      }
-      const double epochs = static_cast<double>(running->epochs_done()) + part;
-      const double unit_part =
-          (static_cast<double>(w) + epochs / static_cast<double>(study_.epochs)) /
-          static_cast<double>(waves.waves.size());
-      Status& status = work.status;
-      status.part = (work.work_done + unit_part * unit_work) / work.all_work;
-      status.doing =
-          fmt::format("{}: {}{}, epoch {} of {}", task_name(spec), own.label,
-                      unit.phase == store::Phase::tune ? "" : fmt::format(" on seed {}", unit.seed),
-                      running->epochs_done() + 1, study_.epochs);
-      status.alive = running->alive();
-      status.member_epochs = timing_.member_epochs;
-      status.seconds = time - work.began;
-      status.best.clear();
-      for (std::size_t o = 0; o < study_.optimizers.size(); ++o) {
-        const auto found = work.best.find({task, o});
-        if (found == work.best.end() || !std::isfinite(found->second)) continue;
-        status.best += fmt::format("{}{} {:.6g}", status.best.empty() ? "" : ", ",
-                                   study_.optimizers[o].label, found->second);
-      }
-      return work.progress(status);
+    train::TrainOptions options = train_options(spec, part.seed);
+    options.diagnose = study_.diagnose && !tune;
+    options.progress = [&](double epoch_part) {
+      const double epochs = static_cast<double>(running->epochs_done()) + epoch_part;
+      const double done =
+          (static_cast<double>(wave) + epochs / static_cast<double>(study_.epochs)) /
+          static_cast<double>(plan.waves.size());
+      return tell(work, part, *running, part.begin + part.share * done);
     };
     const Stopwatch watch(timing_.training);
     train::Trainer trainer(*problem, population, options);
     running = &trainer;
     bool more = true;
     while (more) {
-      const auto before = static_cast<double>(trainer.alive());
+      timing_.member_epochs += static_cast<double>(trainer.alive());
       more = trainer.epoch();
-      timing_.member_epochs += before;
-      if (study_.prune != 0 && unit.phase == store::Phase::tune) halve(trainer);
-      if (unit.phase == store::Phase::measure) continue;
+      if (!tune) continue;
+      if (study_.prune != 0) halve(trainer);
+      double& best = work.best[{part.task, part.optimizer}];
       for (const train::Member& member : trainer.members()) {
-        if (!member.diverged && member.points.size() > 1) {
-          best = std::min(best, member.points.back().train_loss);
-        }
+        if (member.diverged || member.points.size() < 2) continue;
+        const double loss = member.points.back().train_loss;
+        if (best == 0 || loss < best) best = loss;
       }
     }
     for (const train::Member& member : trainer.members()) {
@@ -489,8 +495,8 @@ std::vector<store::MemberRow> Runner::train_members(Work& work, const store::Uni
                       .method = own.method,
                       .baseline = own.baseline,
                       .options = resolved_options(member.setting),
-                      .seed = unit.seed,
-                      .phase = unit.phase,
+                      .seed = part.seed,
+                      .phase = part.unit.phase,
                       .diverged = member.diverged,
                       .diverged_at = member.diverged_at,
                       .pruned = member.pruned,
@@ -498,7 +504,38 @@ std::vector<store::MemberRow> Runner::train_members(Work& work, const store::Uni
                       .points = member.points});
     }
   }
-  return rows;
+}
+
+bool Runner::tell(Work& work, const Part& part, const train::Trainer& trainer,
+                  double part_done) const {
+  const double time = now();
+  if (time - work.renewed > kRenewSeconds) {
+    work.store.renew(part.unit.id, work.owner, kLeaseSeconds);
+    work.renewed = time;
+  }
+  if (time - work.told < kTellSeconds) return true;
+  work.told = time;
+  const double members =
+      static_cast<double>(part.settings.size()) / part.share;  // of the whole unit
+  Status& status = work.status;
+  status.part =
+      (work.work_done + part_done * members * work_of(part.task, part.optimizer)) / work.all_work;
+  status.doing = fmt::format(
+      "{}: {}{}, epoch {} of {}", task_name(plan_.tasks[part.task].spec),
+      study_.optimizers[part.optimizer].label,
+      part.unit.phase == store::Phase::tune ? "" : fmt::format(" on seed {}", part.seed),
+      trainer.epochs_done() + 1, study_.epochs);
+  status.alive = trainer.alive();
+  status.member_epochs = timing_.member_epochs;
+  status.seconds = time - work.began;
+  status.best.clear();
+  for (std::size_t o = 0; o < study_.optimizers.size(); ++o) {
+    const auto found = work.best.find({part.task, o});
+    if (found == work.best.end() || found->second == 0) continue;
+    status.best += fmt::format("{}{} {:.6g}", status.best.empty() ? "" : ", ",
+                               study_.optimizers[o].label, found->second);
+  }
+  return work.progress(status);
 }
 
 /// Successive halving: after 1/eta^k of the epochs, k = K..1, the best 1/eta^(K+1-k) of the grid

@@ -90,18 +90,20 @@ class Runner {
 
  private:
   struct Work;  // what run() knows
+  struct Part;
   std::shared_ptr<const data::Task> data_of(const TaskSpec& task);
   std::unique_ptr<Problem> problem_of(const TaskSpec& task);
   train::TrainOptions train_options(const TaskSpec& task, std::uint64_t seed) const;
   /// Floats touched by one member over all epochs: what work is measured in.
   double work_of(std::size_t task, std::size_t optimizer) const;
   std::size_t members_a_unit(std::size_t task, std::size_t optimizer) const;
+  std::size_t seeds_a_unit(std::size_t task, std::size_t optimizer) const;
   void add_tuning(Work& work);
   bool add_measuring(Work& work);
   void train_unit(Work& work, const store::Unit& unit);
-  std::vector<store::MemberRow> train_members(Work& work, const store::Unit& unit,
-                                              const std::vector<train::Setting>& settings,
-                                              std::size_t task, std::size_t optimizer);
+  void train_members(Work& work, const Part& part, std::vector<store::MemberRow>& rows);
+  /// Says how far it is; false if it is to stop.
+  bool tell(Work& work, const Part& part, const train::Trainer& trainer, double part_done) const;
   void halve(train::Trainer& trainer) const;
   void find_optima(Work& work);
 
