@@ -42,6 +42,21 @@ function(tandem_settings target)
       "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 endfunction()
 
+# A source with the texts of studies/**/*.toml, which is made anew when one of them changes.
+function(tandem_embed_studies out)
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/studies"
+       "${PROJECT_SOURCE_DIR}/studies/*.toml")
+  set(TANDEM_BUILTIN_STUDIES "")
+  foreach(file IN LISTS files)
+    file(READ "${PROJECT_SOURCE_DIR}/studies/${file}" text)
+    string(APPEND TANDEM_BUILTIN_STUDIES "      {\"${file}\", R\"toml(${text})toml\"},\n")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "studies/${file}")
+  endforeach()
+  set(source "${PROJECT_BINARY_DIR}/builtin_studies.cc")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/builtin_studies.cc.in" "${source}" @ONLY)
+  set(${out} "${source}" PARENT_SCOPE)
+endfunction()
+
 # find_package, and where it fails, the name of the Debian package that has it.
 macro(tandem_require_package name debian_package)
   find_package(${name} QUIET ${ARGN})

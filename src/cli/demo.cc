@@ -1,195 +1,118 @@
 // SPDX-License-Identifier: MIT
-// `tandem demo`: all rules on a logistic regression whose optimum is known, each tuned on a small
-// grid with one order of mini-batches and measured on others.
+// `tandem demo`: a whole study with nothing to set up: a table, curves, and a report.
 #include <fmt/format.h>
-#include <tandem/tandem.h>
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <string>
-#include <vector>
 
-#include "base/parallel.h"
-#include "bench/measure.h"
+#include "base/atomic_file.h"
+#include "base/interrupt.h"
 #include "cli/command.h"
-#include "problems/logistic.h"
-#include "report/table.h"
+#include "cli/progress.h"
+#include "report/curves.h"
+#include "report/render.h"
+#include "report/study_figures.h"
+#include "report/study_report.h"
+#include "store/store.h"
+#include "study/builtin.h"
+#include "study/comparison.h"
+#include "study/load.h"
+#include "study/runner.h"
 
 namespace tandem::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr std::uint64_t kSteps = 2000;
-constexpr std::uint64_t kStepsPerEpoch = 100;
-constexpr std::uint64_t kMeasuredSeeds = 5;
-
-struct Run {
-  double gap = std::numeric_limits<
-      double>::infinity();       // F - F* after the last step; infinite if it diverged
-  double optimizer_seconds = 0;  // spent in steps alone
+struct Options {
+  std::string data;
+  std::filesystem::path data_dir;
+  std::filesystem::path output = "tandem-demo";
 };
 
-Run train(const problems::Logistic& problem, const std::string& name, const OptionMap& options,
-          std::uint64_t seed) {
-  auto optimizer = make_optimizer(name, problem.dimension(), options);
-  optimizer->set_executor(serial_executor());
-  std::vector<double> w = problem.start();
-  std::vector<double> g(w.size());
-  Run run;
-  for (std::uint64_t t = 1; t <= kSteps; ++t) {
-    // Which samples a step sees depends on its number alone: other numbers, another order.
-    problem.stochastic_gradient(w, seed * kSteps + t, g);
-    try {
-      run.optimizer_seconds += bench::seconds_of([&] { optimizer->step(w, g); });
-    } catch (const NonFiniteGradient&) {
-      return {};
+/// The gap to the optimum on a log axis tells most; the loss where the optimum is not known.
+void show_curves(const study::TaskRuns& task) {
+  const auto gap = report::gap_figure(task);
+  try {
+    for (const std::string& text : report::render_text({gap ? *gap : report::loss_figure(task)},
+                                                       report::terminal_options())) {
+      fmt::print("\n{}\n", text);
     }
-    if (t % kStepsPerEpoch == 0) optimizer->epoch_end();
+  } catch (const report::FigureError& error) {
+    fmt::print(stderr, "curves: skipped, {}\n", error.what());
   }
-  const double gap = problem.loss(w) - problem.optimum_loss();
-  if (std::isfinite(gap)) run.gap = std::max(gap, 0.0);
-  return run;
 }
 
-/// Every combination of the listed values.
-std::vector<OptionMap> grid(
-    const std::vector<std::pair<std::string, std::vector<std::string>>>& axes) {
-  std::vector<OptionMap> settings{{}};
-  for (const auto& [option, values] : axes) {
-    std::vector<OptionMap> longer;
-    for (const OptionMap& setting : settings) {
-      for (const std::string& value : values) {
-        longer.push_back(setting);
-        longer.back()[option] = value;
-      }
-    }
-    settings = std::move(longer);
+int run_demo(const Options& options, const Common& common) {
+  const std::string text(study::builtin_study("demo.toml"));
+  study::StudySpec spec = study::parse_study(text, "demo.toml");
+  if (!options.data.empty()) {
+    for (study::TaskSpec& task : spec.tasks) task.data = options.data;
   }
-  return settings;
-}
-
-std::vector<OptionMap> grid_of(const OptimizerInfo& info) {
-  const std::vector<std::string> rates = {"0.001", "0.003", "0.01", "0.03", "0.1", "0.3", "1"};
-  const std::vector<std::string> decays = {"1", "0.8"};
-  if (!info.trainable) return grid({{"lr", rates}, {"decay", decays}});
-  return grid({{"lr", rates},
-               {"decay", decays},
-               {"alpha", {"0.001", "0.01", "0.1"}},
-               {"beta", {"0.1", "0.5"}}});
-}
-
-struct Result {
-  std::string name;
-  OptionMap options;
-  std::size_t settings = 0;
-  std::size_t diverged = 0;  // settings that did, while tuning
-  double gap = 0;            // mean over the measured seeds
-  double nanoseconds = 0;    // a step, at best
-  std::size_t state_bytes = 0;
-};
-
-Result compare(const problems::Logistic& problem, const OptimizerInfo& info, std::uint64_t seed) {
-  const std::vector<OptionMap> settings = grid_of(info);
-  std::vector<Run> tuned(settings.size());
-  const auto executor = default_executor();
-  parallel_ranges(*executor, settings.size(), 1, [&](std::size_t first, std::size_t last) {
-    for (std::size_t i = first; i < last; ++i) {
-      tuned[i] = train(problem, info.name, settings[i], seed);
-    }
+  std::filesystem::create_directories(options.output);
+  write_atomically(options.output / "demo.toml", [&](std::ostream& stream) { stream << text; });
+  // A demonstration starts anew; a study would go on.
+  const std::filesystem::path file = options.output / "demo.db";
+  for (const char* ending : {"", "-wal", "-shm"}) {
+    std::filesystem::remove(file.string() + ending);
+  }
+  study::Runner runner(std::move(spec),
+                       {.data_dir = options.data_dir, .memory = 0, .command = "tandem demo"});
+  const study::StudyPlan& plan = runner.plan();
+  if (!common.quiet && !common.json) {
+    for (const std::string& note : plan.tasks.front().notes) fmt::print(stderr, "{}\n", note);
+    fmt::print(stderr,
+               "{} settings of {} optimizers, then the best of each on {} other seeds, {} epochs "
+               "each\n",
+               plan.members, runner.study().optimizers.size(), runner.study().seeds.size(),
+               runner.study().epochs);
+  }
+  store::Store store = store::Store::open(file, store::Store::Mode::write);
+  catch_interrupts();
+  Progress progress(!common.quiet);
+  const bool done = runner.run(store, [&](const study::Status& status) {
+    progress.show(status.part, fmt::format("{}; best: {}", status.doing, status.best));
+    return !interrupted();
   });
-  const auto best = std::min_element(tuned.begin(), tuned.end(),
-                                     [](const Run& a, const Run& b) { return a.gap < b.gap; });
-  Result result;
-  result.name = info.name;
-  result.options = settings[static_cast<std::size_t>(best - tuned.begin())];
-  result.settings = settings.size();
-  result.diverged = static_cast<std::size_t>(std::count_if(
-      tuned.begin(), tuned.end(), [](const Run& run) { return !std::isfinite(run.gap); }));
-  result.nanoseconds = std::numeric_limits<double>::infinity();
-  for (std::uint64_t i = 1; i <= kMeasuredSeeds; ++i) {
-    const Run run = train(problem, info.name, result.options, seed + i);
-    result.gap += run.gap / kMeasuredSeeds;
-    result.nanoseconds = std::min(result.nanoseconds, run.optimizer_seconds / kSteps * 1e9);
-  }
-  auto optimizer = make_optimizer(info.name, problem.dimension(), result.options);
-  result.state_bytes = 2 * optimizer->state_bytes();  // double weights
-  return result;
-}
+  progress.clear();
+  if (!done) return kInterrupted;
 
-std::string text_of(const OptionMap& options) {
-  std::string text;
-  for (const char* key : {"lr", "alpha", "beta", "decay"}) {
-    const auto found = options.find(key);
-    if (found == options.end() || (found->first == "decay" && found->second == "1")) continue;
-    text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, found->second);
+  const study::StudyRuns runs = study::load_study(store, runner.study().name);
+  const std::vector<study::Row> rows = study::compare(runs);
+  const std::filesystem::path page = options.output / "report.html";
+  report::write_html(page, report::study_document(runs, rows));
+  if (common.json) {
+    for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
+    return kDone;
   }
-  return text;
-}
-
-int run_demo(const Common& common) {
-  const problems::Logistic problem(
-      {.dimension = 50, .samples = 2000, .batch = 20, .l2 = 0.01, .seed = common.seed});
-  const double start_gap = problem.loss(problem.start()) - problem.optimum_loss();
-  if (!common.json && !common.quiet) {
-    fmt::print(
-        "Logistic regression: 50 weights, 2000 samples, mini-batches of 20, {} steps.\n"
-        "F* = {:.6f}, found by Newton's method; at the start F - F* = {:.4f}.\n"
-        "Each rule is tuned on one order of mini-batches and measured on {} others.\n\n",
-        kSteps, problem.optimum_loss(), start_gap, kMeasuredSeeds);
-  }
-  std::vector<Result> results;
-  for (const OptimizerInfo& info : optimizer_infos()) {
-    results.push_back(compare(problem, info, common.seed * 1000));
-    const Result& result = results.back();
-    if (common.json) {
-      fmt::print("{}\n", Json{{"optimizer", result.name},
-                              {"options", result.options},
-                              {"settings", result.settings},
-                              {"diverged", result.diverged},
-                              {"gap", result.gap},
-                              {"step_nanoseconds", result.nanoseconds},
-                              {"state_bytes", result.state_bytes}}
-                             .dump());
-    }
-  }
-  if (common.json) return kDone;
-  std::stable_sort(results.begin(), results.end(),
-                   [](const Result& a, const Result& b) { return a.gap < b.gap; });
-  using Align = report::Table::Align;
-  report::Table table({{"optimizer"},
-                       {"F - F*", Align::right},
-                       {"best of", Align::right},
-                       {"diverged", Align::right},
-                       {"ns/step", Align::right},
-                       {"state", Align::right},
-                       {"options"}});
-  for (const Result& result : results) {
-    table.add({result.name, fmt::format("{:.2e}", result.gap), std::to_string(result.settings),
-               std::to_string(result.diverged), fmt::format("{:.0f}", result.nanoseconds),
-               fmt::format("{} B", result.state_bytes), text_of(result.options)});
-  }
-  fmt::print("{}", table.terminal());
-  if (!common.quiet) {
-    fmt::print(
-        "\nMore settings make a best one likelier: compare the `best of` column too. With alpha = "
-        "0\n"
-        "full-to, diag-to and block-to are momentum.\n");
-  }
+  fmt::print("{}", report::comparison_table(rows, runs.tasks.size() > 1).terminal());
+  if (common.quiet) return kDone;
+  show_curves(runs.tasks.front());
+  fmt::print("\n{}\n\n{}\n\n{} in all. The report is in {}; the study is {}, its runs are in {}.\n",
+             report::summary(runs, rows), report::explanation(runs, rows),
+             duration_text(runner.timing().all), page.string(),
+             (options.output / "demo.toml").string(), file.string());
   return kDone;
 }
 
 }  // namespace
 
 void add_demo(CLI::App& app, const Common& common, Job& job) {
-  CLI::App* command = app.add_subcommand(
-      "demo",
-      "Example: tandem demo\n\nAll rules on a problem with a known optimum: a table of how near "
-      "they get.");
-  command->callback([&common, &job] { job = [&common] { return run_demo(common); }; });
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("demo",
+                                         "Example: tandem demo\n\n"
+                                         "Adam, momentum, SAGA and the trainable optimizers on "
+                                         "Fashion-MNIST, tuned on a small grid: a "
+                                         "table, curves, and a report.");
+  command->add_option("--data", options->data, "Another data set than Fashion-MNIST");
+  command->add_option("--data-dir", options->data_dir,
+                      "Folder of data sets; searched before TANDEM_DATA and the system's folder");
+  command->add_option("--output", options->output, "Folder for the report and the run store")
+      ->capture_default_str();
+  command->callback([options, &common, &job] {
+    job = [options, &common] { return run_demo(*options, common); };
+  });
 }
 
 }  // namespace tandem::cli

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The program as a user meets it: output, messages, exit codes.
 #include <gtest/gtest.h>
+#include <unistd.h>
+
 #include <tandem/version.h>
+#include <filesystem>
+#include <set>
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -57,19 +61,41 @@ TEST(Program, ListsOptimizersAsJson) {
             (nlohmann::json{{"name", "lr"}, {"type", "schedule"}, {"default", "0.01"}}));
 }
 
-TEST(Program, DemoGetsNearTheOptimumAndRepeatsItself) {
-  const Result result = program("demo --json");
+TEST(Program, DemoComparesAndLeavesAReport) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("tandem-demo-" + std::to_string(getpid()));
+  const std::string demo =
+      "demo --json --data synthetic:rows=1000,features=8,classes=3,seed=4 --output " +
+      folder.string();
+  const Result result = program(demo);
   EXPECT_EQ(result.exit_code, 0);
-  auto lines = json_lines(result.out);
-  ASSERT_EQ(lines.size(), 13U);
-  for (auto& line : lines) {
-    EXPECT_GT(line["gap"], 0) << line;
-    EXPECT_LT(line["gap"], 5e-3) << line;  // from 2.9 at the start
-    line.erase("step_nanoseconds");
+  std::set<std::string> seen;
+  for (const auto& row : json_lines(result.out)) {
+    seen.insert(row["optimizer"]);
+    EXPECT_EQ(row["min_loss"].size(), 3U) << row;
+    for (const auto& gap : row["gap"]) EXPECT_GT(gap, -1e-6) << row;
+    EXPECT_EQ(row["rho"].is_null(), row["baseline"]) << row;
   }
-  auto again = json_lines(program("demo --json --threads 1").out);
-  for (auto& line : again) line.erase("step_nanoseconds");
-  EXPECT_EQ(again, lines);
+  EXPECT_EQ(seen, (std::set<std::string>{"adam", "momentum", "saga", "diag-to", "ro-to", "full-to",
+                                         "adam-to"}));
+  for (const char* file : {"report.html", "demo.toml", "demo.db"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder / file)) << file;
+  }
+  // The same bits again, on one thread; only times differ.
+  const auto losses = [](const Result& of) {
+    std::vector<nlohmann::json> found;
+    for (const auto& row : json_lines(of.out)) found.push_back(row["min_loss"]);
+    return found;
+  };
+  EXPECT_EQ(losses(program(demo + " --threads 1")), losses(result));
+  // For people: a table, curves where gnuplot is there, and where the report is.
+  const Result shown =
+      program("demo --data synthetic:rows=1000,features=8,seed=4 --output " + folder.string());
+  EXPECT_NE(shown.out.find("baseline"), std::string::npos);
+  EXPECT_NE(shown.out.find("The report is in " + (folder / "report.html").string()),
+            std::string::npos)
+      << shown.out;
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Program, BenchMeasuresSomething) {

@@ -36,8 +36,8 @@ constexpr int kLeaseSeconds = 600;
 constexpr double kRenewSeconds = 60;
 constexpr double kTellSeconds = 0.02;
 constexpr auto kWait = std::chrono::milliseconds(300);
-// Of a gradient's norm. The loss is then above F* by less than 1e-14 / (2 lambda).
-constexpr double kOptimumTolerance = 1e-7;
+// Of a gradient's norm. The loss is then above F* by less than 1e-12 / (2 lambda).
+constexpr double kOptimumTolerance = 1e-6;
 
 double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
