@@ -24,6 +24,7 @@ class OpenMpExecutor : public Executor {
   int threads() const override { return threads_ > 0 ? threads_ : omp_get_max_threads(); }
   void run(std::size_t count, const std::function<void(std::size_t)>& task) override {
     const auto tasks = static_cast<std::ptrdiff_t>(count);
+    // Only the schedules differ. NOLINTNEXTLINE(bugprone-branch-clone)
     if (count <= static_cast<std::size_t>(threads())) {
       // The same thread for the same task every time: its cache has what the task needs.
 #pragma omp parallel for num_threads(threads()) schedule(static, 1)

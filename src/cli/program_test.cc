@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // The program as a user meets it: output, messages, exit codes.
 #include <gtest/gtest.h>
+#include <tandem/version.h>
 #include <unistd.h>
 
-#include <tandem/version.h>
 #include <filesystem>
-#include <set>
-
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <vector>
 

@@ -31,7 +31,7 @@ class Fetcher {
   Fetcher(const Recipe& recipe, const FetchOptions& options) : recipe_(recipe), options_(options) {}
 
   fs::path get(const FileInfo& file) {
-    const fs::path path = options_.folder / file.name;
+    fs::path path = options_.folder / file.name;
     std::error_code error;
     if (fs::exists(path, error) && acceptable(check_file(file, path))) {
       report(file, fs::file_size(path), fs::file_size(path), true);

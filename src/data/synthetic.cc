@@ -51,9 +51,9 @@ std::vector<double> reflection(const SyntheticSpec& spec) {
   Random random(spec.seed, kReflection);
   std::vector<double> v(spec.features);
   double squares = 0;
-  for (std::size_t j = 0; j < v.size(); ++j) {
-    v[j] = random.normal();
-    squares += v[j] * v[j];
+  for (double& element : v) {
+    element = random.normal();
+    squares += element * element;
   }
   for (double& element : v) element /= std::sqrt(squares);
   return v;
@@ -175,9 +175,7 @@ std::vector<double> synthetic_weights(const SyntheticSpec& spec) {
   for (const double s : scale) variance += s * s;
   Random random(spec.seed, kWeights);
   std::vector<double> weights(spec.classes * spec.features);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    weights[i] = random.normal() / std::sqrt(variance);
-  }
+  for (double& weight : weights) weight = random.normal() / std::sqrt(variance);
   return weights;
 }
 

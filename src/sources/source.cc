@@ -51,7 +51,7 @@ std::vector<double> full_gradient(const Problem& problem, const float* weights) 
 Method parse_method(const std::string& name) {
   const std::size_t plus = name.find('+');
   if (plus != std::string::npos) {
-    const Method method{name.substr(0, plus), name.substr(plus + 1)};
+    Method method{name.substr(0, plus), name.substr(plus + 1)};
     if (!contains(kSources, method.source)) {
       throw std::invalid_argument(fmt::format("Unknown source '{}' in '{}'{}", method.source, name,
                                               suggestion(method.source, kSources)));
