@@ -310,15 +310,16 @@ std::optional<Figure> estimator_figure(const TaskRuns& task) {
   return figure;
 }
 
-std::optional<Figure> best_of_figure(const TaskRuns& task, const std::vector<BestOfN>& best,
-                                     const std::string& measure) {
+std::optional<Figure> best_of_figure(const TaskRuns& task, const std::vector<BestOfN>& best) {
   if (best.empty()) return std::nullopt;
   Figure figure = figure_of(task, "best-of-n", "Best of n settings");
   figure.x = {"settings tried (n)", Scale::log};
   for (const BestOfN& curve : best) {
     figure.series.push_back({.label = curve.label, .x = curve.n, .y = curve.expected});
+    for (double& loss : figure.series.back().y) loss -= task.optimum.value_or(0);
   }
-  figure.y.label = measure;
+  figure.y = task.optimum ? Axis{"expected gap of the best, F − F*", Scale::log}
+                          : Axis{"expected loss of the best", Scale::linear};
   figure.caption =
       "What the best of n settings, drawn at random from an optimizer's grid, is expected to give: "
       "optimizers compare at the same n, whatever the sizes of their grids.";

@@ -32,10 +32,8 @@ Figure evaluations_figure(const study::TaskRuns& task);
 Figure seconds_figure(const study::TaskRuns& task);
 /// |G - grad F|^2 / |g - grad F|^2; nothing where it was not measured.
 std::optional<Figure> estimator_figure(const study::TaskRuns& task);
-/// Nothing without curves.
-std::optional<Figure> best_of_figure(
-    const study::TaskRuns& task, const std::vector<BestOfN>& best,
-    const std::string& measure = "expected smallest training loss");
+/// As gaps where the optimum is known; nothing without curves.
+std::optional<Figure> best_of_figure(const study::TaskRuns& task, const std::vector<BestOfN>& best);
 
 /// All of those that there is something for, in the order of a report.
 std::vector<Figure> task_figures(const study::TaskRuns& task,
