@@ -80,10 +80,12 @@ TEST_F(Resume, AfterAnInterruptionBeforeEachUnit) {
     });
     const Store store = Store::open(path_, Store::Mode::read);
     EXPECT_EQ(store.progress(store.find_study("s")->id).leased, 0U);
-    EXPECT_EQ(load_study(store, "s").complete, complete);
+    if (runs < 10) {
+      EXPECT_FALSE(load_study(store, "s").complete);
+    }
   }
-  EXPECT_EQ(runs, 10U);  // as many as units
-  EXPECT_EQ(done.size(), 11U) << "the last is the optimum";
+  EXPECT_EQ(runs, 11U);  // ten units, and the optimum
+  EXPECT_EQ(done.size(), 11U);
   EXPECT_EQ(all_rows(path_, "s"), expected);
 }
 

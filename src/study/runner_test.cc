@@ -139,9 +139,9 @@ TEST_F(RunnerTest, RowsAreThoseOfATrainerRunByHand) {
   // The same choice as that of the comparison.
   const StudyRuns runs = load_study(Store::open(path_, Store::Mode::read), "s");
   for (const OptimizerRuns& optimizer : runs.tasks.at(0).optimizers) {
-    const Run* best = best_of_grid(optimizer);
+    const study::Run* best = best_of_grid(optimizer);
     ASSERT_NE(best, nullptr);
-    for (const Run& run : optimizer.measured) EXPECT_EQ(run.options, best->options);
+    for (const study::Run& run : optimizer.measured) EXPECT_EQ(run.options, best->options);
   }
   EXPECT_TRUE(runs.tasks.at(0).optimum.has_value());
 }
@@ -258,11 +258,11 @@ TEST_F(Pruned, HalvesStayInEachRung) {
   const StudyRuns runs = load_study(Store::open(path_, Store::Mode::read), "s");
   EXPECT_TRUE(runs.pruned);
   const OptimizerRuns& sgd = runs.tasks.at(0).optimizers.at(0);
-  const Run* best = best_of_grid(sgd);
+  const study::Run* best = best_of_grid(sgd);
   ASSERT_NE(best, nullptr);
   EXPECT_EQ(best->points.size(), 9U);
   ASSERT_EQ(sgd.measured.size(), 2U);
-  for (const Run& run : sgd.measured) {
+  for (const study::Run& run : sgd.measured) {
     EXPECT_EQ(run.options, best->options);
     EXPECT_FALSE(run.pruned);
     EXPECT_EQ(run.points.size(), 9U);
@@ -284,7 +284,7 @@ TEST_F(Pruned, NeedsTheGridInOneWave) {
   const std::string text =
       study_text("epochs = 2\nprune = 2", "[[optimizer]]\nname = \"sgd\"\nlr = [0.1, 0.2, 0.3]\n");
   try {
-    runner(text, 150);
+    runner(text, 100);
     ADD_FAILURE() << "no error";
   } catch (const std::invalid_argument& error) {
     const std::string message = error.what();

@@ -377,21 +377,24 @@ std::string canonical_text(const StudySpec& study) {
   line("prune", study.prune);
   line("diagnose", study.diagnose);
   line("optimum", study.optimum);
+  // Commas stand in front, so that what is added at the end changes no line before it.
   text += "\"tasks\": [\n";
   for (const TaskSpec& task : study.tasks) {
-    text += fmt::format("{}{}\n", Json(task_name(task)).dump(),
-                        &task == &study.tasks.back() ? "" : ",");
+    const char* comma = &task == &study.tasks.front() ? " " : ",";
+    text += fmt::format("{}{}\n", comma, Json(task_name(task)).dump());
   }
   text += "],\n\"optimizers\": [\n";
   for (const OptimizerSpec& optimizer : study.optimizers) {
-    text += fmt::format("{{\"label\": {}, \"method\": {}, \"baseline\": {}, \"grid\": {{",
-                        Json(optimizer.label).dump(), Json(optimizer.method).dump(),
+    const char* comma = &optimizer == &study.optimizers.front() ? " " : ",";
+    text += fmt::format("{}{{\"label\": {}, \"method\": {}, \"baseline\": {}, \"grid\": {{\n",
+                        comma, Json(optimizer.label).dump(), Json(optimizer.method).dump(),
                         optimizer.baseline);
     for (const auto& option : optimizer.grid) {
-      text += fmt::format("{}\n {}: {}", &option == &optimizer.grid.front() ? "" : ",",
-                          Json(option.first).dump(), Json(option.second).dump());
+      const char* mark = &option == &optimizer.grid.front() ? " " : ",";
+      text +=
+          fmt::format("{}{}: {}\n", mark, Json(option.first).dump(), Json(option.second).dump());
     }
-    text += fmt::format("}}}}{}\n", &optimizer == &study.optimizers.back() ? "" : ",");
+    text += "}}\n";
   }
   return text + "]\n}";
 }

@@ -35,7 +35,8 @@ void expect_error(const std::string& text, int line, const std::vector<std::stri
   }
 }
 
-/// Lines at the top, in a task, in an optimizer; the line counts within each.
+/// A line at the top, in a task, in an optimizer: there the fifth, and what its settings say
+/// against it has the line of the table, the third.
 void expect_top(const std::string& lines, const std::vector<std::string>& parts) {
   expect_error(lines + "\n" + kTask + kAdam, 1, parts);
 }
@@ -284,10 +285,10 @@ TEST(StudyFile, WrongTypesAreRefused) {
   expect_task("options = 3", {"Invalid options: 3", "NAME = VALUE"});
   expect_task("options = { rows = [1] }", {"Invalid rows", "expected a number, text"});
   expect_task("init = 0", {"Invalid init: 0", "expected text"});
-  expect_optimizer("baseline = 1", 3, {"Invalid baseline: 1", "expected true or false"});
-  expect_optimizer("lr = [[1]]", 3, {"Invalid lr", "expected a number, text, true or false"});
-  expect_optimizer("lr = { a = 1 }", 3, {"Invalid lr"});
-  expect_optimizer("lr = 2020-01-01", 3, {"Invalid lr"});
+  expect_optimizer("baseline = 1", 5, {"Invalid baseline: 1", "expected true or false"});
+  expect_optimizer("lr = [[1]]", 5, {"Invalid lr", "expected a number, text, true or false"});
+  expect_optimizer("lr = { a = 1 }", 5, {"Invalid lr"});
+  expect_optimizer("lr = 2020-01-01", 5, {"Invalid lr"});
   expect_error("[task]\ndata = \"synthetic\"\n" + kAdam, 1, {"task", "expected [[task]]"});
   expect_error("task = [1]\n" + kAdam, 1, {"expected [[task]]"});
   expect_error("optimizer = []\n" + kTask, 1, {"expected [[optimizer]]"});
@@ -312,10 +313,10 @@ TEST(StudyFile, ValuesOutOfRangeAreRefused) {
   expect_task("validation = nan", {"Invalid validation: nan", "a fraction below 1"});
   expect_task("init = \"ones\"", {"Invalid init", "ones", "normal or zeros"});
   expect_task("sampling = \"x\"", {"Invalid sampling", "epochs or independent"});
-  expect_optimizer("lr = []", 3, {"Invalid lr: an empty list"});
-  expect_optimizer("lr = nan", 3, {"Invalid lr: nan", "expected a number"});
-  expect_optimizer("lr = -1", 1 + 2, {"lr", "-1"});
-  expect_optimizer("label = \"\"", 3, {"Invalid label"});
+  expect_optimizer("lr = []", 5, {"Invalid lr: an empty list"});
+  expect_optimizer("lr = nan", 5, {"Invalid lr: nan", "expected a number"});
+  expect_optimizer("lr = -1", 3, {"lr", "-1"});
+  expect_optimizer("label = \"\"", 5, {"Invalid label"});
 }
 
 TEST(StudyFile, NothingIsThereTwice) {
@@ -325,7 +326,7 @@ TEST(StudyFile, NothingIsThereTwice) {
   expect_error("tune_seed = 3\nseeds = [1,\n3]\n" + kTask + kAdam, 3, {"3 is the tuning seed"});
   expect_error(kTask + "lambda = [1, 1.0]\n" + kAdam, 1, {"lambda=1", "there twice"});
   expect_error(kTask + kTask + kAdam, 3, {"there twice"});
-  expect_optimizer("lr = [0.1, 1e-1]", 3, {"Invalid lr: 0.1 is there twice"});
+  expect_optimizer("lr = [0.1, 1e-1]", 5, {"Invalid lr: 0.1 is there twice"});
   expect_error(kTask + kAdam + kAdam, 5, {"[[optimizer]] 2", "'adam' is there twice", "label"});
   expect_error(kTask + kAdam + "baseline = true\n[[optimizer]]\nname = \"sgd\"\nbaseline = true\n",
                6, {"[[optimizer]] 2", "Invalid baseline: there is one already"});
