@@ -2,6 +2,7 @@
 // `tandem report`: tables, figures and a page of what a store holds.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,13 @@ std::string text_of(const report::Table& table, const std::string& format) {
   if (format == "latex") return table.latex();
   if (format == "csv") return table.csv();
   return table.terminal();
+}
+
+/// The folder of a study's figures, beside those of others: its name must not lead elsewhere.
+std::string folder_name(std::string name) {
+  std::replace(name.begin(), name.end(), '/', '-');
+  name.erase(0, name.find_first_not_of('.'));
+  return name.empty() ? "study" : name;
 }
 
 int run_report(const Options& options, const Common& common) {
@@ -68,7 +76,7 @@ int run_report(const Options& options, const Common& common) {
     }
     if (!options.figures.empty()) {
       const auto paths = report::write_figures(
-          names.size() > 1 ? options.figures / name : options.figures,
+          names.size() > 1 ? options.figures / folder_name(name) : options.figures,
           report::study_figures(runs, rows), {.svg = wants("svg"), .png = wants("png")});
       if (!common.quiet && !common.json) {
         fmt::print(stderr, "{} files in {}\n", paths.size(), options.figures.string());

@@ -51,9 +51,10 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
                             {"tasks", tasks},
                             {"members", plan.members},
                             {"runs", plan.runs},
-                            {"units", plan.tuning.size()},
+                            {"units", plan.units},
                             {"waves", plan.waves},
                             {"bytes", plan.peak_bytes},
+                            {"prune", study.prune},
                             {"seconds", seconds}}
                            .dump());
     return;
@@ -80,8 +81,8 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
   fmt::print(stderr,
              "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} "
              "waves of at most {}; about {} if none diverges\n",
-             study.name, plan.members, plan.runs, study.epochs, plan.tuning.size() + plan.runs,
-             plan.waves, mebibytes(plan.peak_bytes), duration_text(seconds));
+             study.name, plan.members, plan.runs, study.epochs, plan.units, plan.waves,
+             mebibytes(plan.peak_bytes), duration_text(seconds));
   if (study.prune != 0) {
     fmt::print(stderr, "grids are pruned by successive halving: one in {} stays\n", study.prune);
   }
@@ -175,6 +176,7 @@ void add_study(CLI::App& app, const Common& common, Job& job) {
   command
       ->add_option("--memory", options->memory,
                    "MiB for a wave of members; 0 is three quarters of what is free")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 40))
       ->capture_default_str();
   command->add_flag("--dry-run", options->dry_run, "Only the plan");
   command->callback([options, &common, &job] {

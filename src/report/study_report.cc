@@ -109,7 +109,8 @@ Table comparison_table(const std::vector<Row>& rows, bool with_task) {
                                row.mark ? std::string(1, *row.mark) : "", interval_text(row),
                                number(row.p_holm, "{:.2g}"), number(mean(row.gap), "{:.2e}"),
                                number(row.seconds, "{:.3f}"), bytes_text(row.state_bytes),
-                               std::to_string(row.members), std::to_string(row.diverged)});
+                               std::to_string(row.members) + (row.pruned ? " (pruned)" : ""),
+                               std::to_string(row.diverged)});
     table.add(std::move(cells));
   }
   return table;

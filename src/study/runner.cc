@@ -149,6 +149,7 @@ Runner::Runner(StudySpec study, RunOptions options)
       for (std::size_t first = 0; first < count; first += each) {
         const std::size_t last = std::min(first + each, count);
         plan_.tuning.push_back({t, o, first, last});
+        ++plan_.units;
         const std::vector<train::Setting> part(
             grids_[o].begin() + static_cast<std::ptrdiff_t>(first),
             grids_[o].begin() + static_cast<std::ptrdiff_t>(last));
@@ -158,6 +159,8 @@ Runner::Runner(StudySpec study, RunOptions options)
       }
       plan_.members += count;
       plan_.runs += study_.seeds.size();
+      const std::size_t seeds = seeds_a_unit(t, o);
+      plan_.units += (study_.seeds.size() + seeds - 1) / seeds;
     }
   }
 }
@@ -227,8 +230,9 @@ double Runner::estimate_seconds() {
           grids_[o].begin() + static_cast<std::ptrdiff_t>(std::min(kMembers, grids_[o].size())));
       const bool full = sources::parse_method(study_.optimizers[o].method).rule == "full-to";
       if (full) few.resize(1);
-      double first = 0;
-      double last = 0;
+      const double began = now();
+      double first = began;  // stays so where all diverge at the start
+      double last = began;
       int calls = 0;
       train::TrainOptions options = train_options(planned.spec, study_.tune_seed);
       options.progress = [&](double) {
@@ -236,7 +240,6 @@ double Runner::estimate_seconds() {
         if (calls++ == 0) first = last;
         return calls <= kSteps;
       };
-      const double began = now();
       try {
         train::Trainer(*problem, few, options).epoch();
       } catch (const train::Interrupted&) {
@@ -300,9 +303,11 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
     while (true) {
       std::optional<store::Unit> unit;
       bool added = false;
+      store::Progress before;
       store::Progress counts;
       {
         const Stopwatch in_store(timing_.store);
+        before = store.progress(work.study.id);
         added = add_measuring(work);
         unit = store.lease(work.study.id, work.owner, kLeaseSeconds);
         counts = store.progress(work.study.id);
@@ -319,8 +324,13 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
         }
         continue;
       }
-      if (counts.done == counts.units && !added) break;
       if (added) continue;
+      if (counts.done == counts.units) {
+        // What was done before add_measuring() looked, it has seen. Another process may have tuned
+        // the last setting since, and what measures it is yet to be added.
+        if (before.done == before.units) break;
+        continue;
+      }
       // Somebody else has the rest.
       const Stopwatch waiting(timing_.waiting);
       work.status.doing = "waiting for another process";

@@ -47,6 +47,7 @@ struct StudyPlan {
   std::vector<PlannedUnit> tuning;
   std::size_t members = 0;     // of all grids on all tasks
   std::size_t runs = 0;        // that measure the best of them
+  std::size_t units = 0;       // of both, when every grid has a setting that did not diverge
   std::size_t waves = 0;       // of the tuning units
   std::size_t peak_bytes = 0;  // of the largest wave, beyond the data
 };

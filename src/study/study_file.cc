@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "base/suggest.h"
+#include "data/recipe.h"
 #include "problems/make_problem.h"
 #include "sources/source.h"
 
@@ -20,6 +21,10 @@ namespace tandem::study {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// Of one optimizer: a thousand times the paper's would be a mistake.
+constexpr std::size_t kMostSettings = 100'000;
+constexpr std::uint64_t kMostEpochs = 1'000'000;
 
 /// Reads one table of the file; every key must be asked for, or finish() refuses it.
 class Section {
@@ -116,6 +121,17 @@ class Section {
   const toml::table& table() const { return table_; }
   void know(const std::string& key) { known_.insert(key); }
 
+  /// What `work` says against the value of a key, with its line.
+  template <class Work>
+  void check(const std::string& key, Work work) {
+    try {
+      work();
+    } catch (const std::invalid_argument& refusal) {
+      const toml::node* node = find(key);
+      throw node == nullptr ? error(refusal.what()) : error(*node, refusal.what());
+    }
+  }
+
   void finish() const {
     const std::vector<std::string> known(known_.begin(), known_.end());
     for (const auto& [key, node] : table_) {
@@ -136,19 +152,29 @@ class Section {
 /// The tables of an array of tables: [[task]] once each.
 std::vector<Section> sections(Section& top, const std::string& key, const std::string& file) {
   const toml::node* node = top.find(key);
-  const toml::array* array = node == nullptr ? nullptr : node->as_array();
+  if (node == nullptr)
+    throw top.error(fmt::format("Missing [[{}]]: a study has at least one", key));
+  const toml::array* array = node->as_array();
   if (array == nullptr || array->empty()) {
-    const std::string what = fmt::format("Missing [[{}]]: a study has at least one", key);
-    throw node == nullptr ? top.error(what) : top.error(*node, what);
+    throw top.error(*node, fmt::format("Invalid {}, expected [[{}]] and its keys below", key, key));
   }
   std::vector<Section> found;
   for (const toml::node& each : *array) {
     const toml::table* table = each.as_table();
-    if (table == nullptr)
-      throw top.error(each, fmt::format("Invalid {}, expected [[{}]]", key, key));
+    if (table == nullptr) {
+      throw top.error(each,
+                      fmt::format("Invalid {}, expected [[{}]] and its keys below", key, key));
+    }
     found.emplace_back(*table, file, fmt::format("[[{}]] {}: ", key, found.size() + 1));
   }
   return found;
+}
+
+/// The least data set there is: what names and options are tried on.
+std::shared_ptr<const data::Task> tiny_data() {
+  static const auto kData =
+      std::make_shared<const data::Task>(data::load_task("synthetic:rows=4,features=2,seed=1", {}));
+  return kData;
 }
 
 void read_task(Section& section, std::vector<TaskSpec>& tasks) {
@@ -156,6 +182,9 @@ void read_task(Section& section, std::vector<TaskSpec>& tasks) {
   task.data = section.value<std::string>("data", "", "the name of a data set");
   if (task.data.empty()) throw section.error("Missing data: the name of a data set");
   task.model = section.value<std::string>("model", task.model, "the name of a model");
+  // Names are checked here, where the line is known; files and options when the data are read.
+  section.check("data", [&] { data::find_recipe(task.data); });
+  section.check("model", [&] { problems::make_problem(task.model, tiny_data(), 0); });
   task.batch = section.count("batch", task.batch, 1);
   task.validation = section.value<double>("validation", 0, "a fraction below 1");
   if (!(task.validation >= 0 && task.validation < 1)) {
@@ -180,7 +209,7 @@ void read_task(Section& section, std::vector<TaskSpec>& tasks) {
     if (!(lambda >= 0) || !std::isfinite(lambda)) {
       throw section.expected_error(*node, "lambda", "a number of at least 0");
     }
-    lambdas.push_back(lambda);
+    lambdas.push_back(lambda + 0.0);  // -0 is 0
   }
   section.finish();
   if (lambdas.empty()) lambdas.push_back(0);
@@ -199,12 +228,9 @@ OptimizerSpec read_optimizer(Section& section) {
   OptimizerSpec optimizer;
   optimizer.method = section.value<std::string>("name", "", "the name of an optimizer");
   if (optimizer.method.empty()) throw section.error("Missing name: the name of an optimizer");
-  try {
-    sources::parse_method(optimizer.method);
-  } catch (const std::invalid_argument& error) {
-    throw section.error(*section.find("name"), error.what());
-  }
+  section.check("name", [&] { sources::parse_method(optimizer.method); });
   optimizer.label = section.value<std::string>("label", optimizer.method, "text");
+  if (optimizer.label.empty()) throw section.error(*section.find("label"), "Invalid label: empty");
   optimizer.baseline = section.value<bool>("baseline", false, "true or false");
   // TOML's tables do not keep their order: rates first, then by name.
   std::vector<std::string> keys{"lr", "alpha", "beta", "decay"};
@@ -229,14 +255,19 @@ OptimizerSpec read_optimizer(Section& section) {
 
 /// Every setting as the trainer would make it, on a problem of a few numbers, so that a wrong option
 /// is found before hours of work.
-void check_settings(const Section& section, const OptimizerSpec& optimizer) {
-  static const auto kTiny = problems::make_problem(
-      "logistic",
-      std::make_shared<data::Task>(data::load_task("synthetic:rows=4,features=2,seed=1", {})), 0.1);
+void check_settings(const Section& section, const OptimizerSpec& optimizer, double lambda) {
+  std::size_t settings = 1;
+  for (const auto& [name, values] : optimizer.grid) {
+    if (values.size() > kMostSettings / settings) {
+      throw section.error(fmt::format("Invalid grid: more than {} settings", kMostSettings));
+    }
+    settings *= values.size();
+  }
+  const auto problem = problems::make_problem("logistic", tiny_data(), lambda);
   try {
     train::TrainOptions options;
     options.batch = 1;
-    const train::Trainer trainer(*kTiny, expand(optimizer.method, optimizer.grid), options,
+    const train::Trainer trainer(*problem, expand(optimizer.method, optimizer.grid), options,
                                  serial_executor());
   } catch (const std::invalid_argument& error) {
     throw section.error(error.what());
@@ -256,8 +287,11 @@ StudySpec parse_study(std::string_view text, const std::string& file) {
   Section top(table, file, "");
   StudySpec study;
   study.name = top.value<std::string>("name", std::filesystem::path(file).stem().string(), "text");
-  if (study.name.empty()) throw top.error("Invalid name: it is empty");
+  if (study.name.empty()) throw top.error(*top.find("name"), "Invalid name: it is empty");
   study.epochs = top.count("epochs", study.epochs, 1);
+  if (study.epochs > kMostEpochs) {
+    throw top.expected_error(*top.find("epochs"), "epochs", fmt::format("at most {}", kMostEpochs));
+  }
   study.tune_seed = top.count("tune_seed", study.tune_seed, 0);
   if (const auto nodes = top.list("seeds"); !nodes.empty()) {
     study.seeds.clear();
@@ -285,7 +319,12 @@ StudySpec parse_study(std::string_view text, const std::string& file) {
   }
   study.diagnose = top.value<bool>("diagnose", false, "true or false");
   study.optimum = top.value<bool>("optimum", true, "true or false");
+  top.know("task");
+  top.know("optimizer");
+  top.finish();
   for (Section& section : sections(top, "task", file)) read_task(section, study.tasks);
+  double lambda = 0;  // any that is not 0: an optimizer's own l2 is then one too many
+  for (const TaskSpec& task : study.tasks) lambda = std::max(lambda, task.lambda);
   std::size_t baselines = 0;
   for (Section& section : sections(top, "optimizer", file)) {
     OptimizerSpec optimizer = read_optimizer(section);
@@ -298,10 +337,9 @@ StudySpec parse_study(std::string_view text, const std::string& file) {
     }
     baselines += optimizer.baseline ? 1 : 0;
     if (baselines > 1) throw section.error("Invalid baseline: there is one already");
-    check_settings(section, optimizer);
+    check_settings(section, optimizer, lambda);
     study.optimizers.push_back(std::move(optimizer));
   }
-  top.finish();
   return study;
 }
 
@@ -328,19 +366,37 @@ std::string task_name(const TaskSpec& task) {
 }
 
 std::string canonical_text(const StudySpec& study) {
-  Json json{{"name", study.name},       {"epochs", study.epochs}, {"tune_seed", study.tune_seed},
-            {"seeds", study.seeds},     {"prune", study.prune},   {"diagnose", study.diagnose},
-            {"optimum", study.optimum}, {"tasks", Json::array()}, {"optimizers", Json::array()}};
-  for (const TaskSpec& task : study.tasks) json["tasks"].push_back(task_name(task));
-  for (const OptimizerSpec& optimizer : study.optimizers) {
-    Json grid = Json::object();
-    for (const auto& [name, values] : optimizer.grid) grid[name] = values;
-    json["optimizers"].push_back({{"label", optimizer.label},
-                                  {"method", optimizer.method},
-                                  {"baseline", optimizer.baseline},
-                                  {"grid", grid}});
+  std::string text = "{\n";
+  const auto line = [&](const char* key, const Json& value) {
+    text += fmt::format("\"{}\": {},\n", key, value.dump());
+  };
+  line("name", study.name);
+  line("epochs", study.epochs);
+  line("tune_seed", study.tune_seed);
+  line("seeds", study.seeds);
+  line("prune", study.prune);
+  line("diagnose", study.diagnose);
+  line("optimum", study.optimum);
+  // Commas stand in front, so that what is added at the end changes no line before it.
+  text += "\"tasks\": [\n";
+  for (const TaskSpec& task : study.tasks) {
+    const char* comma = &task == &study.tasks.front() ? " " : ",";
+    text += fmt::format("{}{}\n", comma, Json(task_name(task)).dump());
   }
-  return json.dump();
+  text += "],\n\"optimizers\": [\n";
+  for (const OptimizerSpec& optimizer : study.optimizers) {
+    const char* comma = &optimizer == &study.optimizers.front() ? " " : ",";
+    text += fmt::format("{}{{\"label\": {}, \"method\": {}, \"baseline\": {}, \"grid\": {{\n",
+                        comma, Json(optimizer.label).dump(), Json(optimizer.method).dump(),
+                        optimizer.baseline);
+    for (const auto& option : optimizer.grid) {
+      const char* mark = &option == &optimizer.grid.front() ? " " : ",";
+      text +=
+          fmt::format("{}{}: {}\n", mark, Json(option.first).dump(), Json(option.second).dump());
+    }
+    text += "}}\n";
+  }
+  return text + "]\n}";
 }
 
 }  // namespace tandem::study

@@ -54,7 +54,8 @@ struct StudySpec {
 StudySpec parse_study(std::string_view text, const std::string& file);
 StudySpec read_study(const std::filesystem::path& file);
 
-/// One line of JSON with every value in a fixed order: studies with the same text are the same.
+/// JSON with every value in a fixed order: studies with the same text are the same. A line for each
+/// value, so that the store can name the one that differs.
 std::string canonical_text(const StudySpec& study);
 
 /// One name for a task, unique in a study: what tables and keys say.
