@@ -88,7 +88,7 @@ TEST_F(ReportCommand, Terminal) {
 TEST_F(ReportCommand, Markdown) {
   const Result result = report("--study first --format markdown");
   EXPECT_EQ(result.exit_code, kDone);
-  expect_parts(result.out, {"| task", "| adam", "| mine & \\<yours>", "---:"});
+  expect_parts(result.out, {"| task", "| adam", "| mine & &lt;yours>", "---:"});
 }
 
 TEST_F(ReportCommand, Latex) {

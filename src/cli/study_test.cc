@@ -253,7 +253,8 @@ TEST_F(StudyCommand, AnotherStudyOfTheSameNameIsRefused) {
   const auto before = study::all_rows(store(), "small");
   std::string other = kSmall;
   other.replace(other.find("0.05, 0.5, 5"), 12, "0.05, 0.5, 7");
-  expect_error("study " + file(other) + " --store " + store(), kData, {"\"5\"", "\"7\"", "small"});
+  expect_error("study -q " + file(other) + " --store " + store(), kData,
+               {"\"5\"", "\"7\"", "small"});
   EXPECT_EQ(study::all_rows(store(), "small"), before);
 }
 
