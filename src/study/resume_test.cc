@@ -40,7 +40,8 @@ name = "sgd"
 lr = [1e8]
 )";
 
-// The runner asks no more often than this; a progress function that takes longer hears of each step.
+// The runner asks no more often than this; a progress function that takes longer hears of each
+// step.
 void nap() { std::this_thread::sleep_for(std::chrono::milliseconds(21)); }
 
 Runner make_runner(const std::string& text = kStudy) {

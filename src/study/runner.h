@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Runs a study: every optimizer's grid on the tuning seed, then the best setting of each on the
 // other seeds. Work is cut into units that are kept in the store when they are whole; what a unit
-// gives depends on the study alone, so that any number of processes, killed as often as you like, end
-// with the same rows.
+// gives depends on the study alone, so that any number of processes, killed as often as you like,
+// end with the same rows.
 #pragma once
 
 #include <cstddef>
@@ -84,8 +84,8 @@ class Runner {
   /// About how long all of it takes when no member diverges, by training a few steps.
   double estimate_seconds();
 
-  /// Works until nothing is left, here or in another process. False when `progress`, which is called
-  /// between steps, returned false: whole units are kept.
+  /// Works until nothing is left, here or in another process. False when `progress`, which is
+  /// called between steps, returned false: whole units are kept.
   bool run(store::Store& store, const std::function<bool(const Status&)>& progress);
   const Timing& timing() const { return timing_; }
 

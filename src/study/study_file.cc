@@ -253,8 +253,8 @@ OptimizerSpec read_optimizer(Section& section) {
   return optimizer;
 }
 
-/// Every setting as the trainer would make it, on a problem of a few numbers, so that a wrong option
-/// is found before hours of work.
+/// Every setting as the trainer would make it, on a problem of a few numbers, so that a wrong
+/// option is found before hours of work.
 void check_settings(const Section& section, const OptimizerSpec& optimizer, double lambda) {
   std::size_t settings = 1;
   for (const auto& [name, values] : optimizer.grid) {

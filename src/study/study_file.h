@@ -39,7 +39,8 @@ struct StudySpec {
   std::size_t epochs = 20;
   std::uint64_t tune_seed = 0;
   std::vector<std::uint64_t> seeds = {1, 2, 3, 4, 5};
-  /// After a part of the epochs only one in so many settings stays (successive halving); 0: all stay.
+  /// After a part of the epochs only one in so many settings stays (successive halving); 0: all
+  /// stay.
   std::size_t prune = 0;
   /// Measure the error of estimators on the seeds that are measured.
   bool diagnose = false;
@@ -49,8 +50,8 @@ struct StudySpec {
   std::vector<OptimizerSpec> optimizers = {};
 };
 
-/// Throws std::invalid_argument that names the file, the line, what was found and what was expected;
-/// unknown keys come with the nearest known one.
+/// Throws std::invalid_argument that names the file, the line, what was found and what was
+/// expected; unknown keys come with the nearest known one.
 StudySpec parse_study(std::string_view text, const std::string& file);
 StudySpec read_study(const std::filesystem::path& file);
 

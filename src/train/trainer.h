@@ -54,7 +54,8 @@ struct TrainOptions {
   std::function<bool(double)> progress = {};
 };
 
-/// The run was asked to stop in the middle of an epoch; what was saved after the one before is good.
+/// The run was asked to stop in the middle of an epoch; what was saved after the one before is
+/// good.
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}
