@@ -192,7 +192,7 @@ Drawing drawing_of(const Figure& figure) {
     notes.push_back(fmt::format("{} at or below zero drawn at {:.2g}, the smallest positive value.",
                                 points(raised), floor));
   } else if (raised > 0) {
-    notes.push_back("No value is above zero, as a logarithmic axis needs.");
+    notes.emplace_back("No value is above zero, as a logarithmic axis needs.");
   }
   drawing.notes = fmt::format("{}", fmt::join(notes, " "));
   return drawing;

@@ -132,7 +132,7 @@ fs::path find_gnuplot() {
     rest.remove_prefix(std::min(end + 1, rest.size()));
     // Entries that depend on where we stand are for nobody's good.
     if (!folder.is_absolute()) continue;
-    const fs::path program = folder / "gnuplot";
+    fs::path program = folder / "gnuplot";
     std::error_code error;
     if (fs::is_regular_file(program, error) && access(program.c_str(), X_OK) == 0) return program;
   }
