@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // `tandem runs` as a user meets it.
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>

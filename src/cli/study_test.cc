@@ -3,11 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -294,7 +294,10 @@ TEST_F(StudyCommand, TwoAtOnceShareTheWork) {
 
 void StudyCommand::kill_often(int kills) {
   const std::string study = file(kMany);
+  const auto began = std::chrono::steady_clock::now();
   ASSERT_EQ(program("study " + study + " --store " + store("alone.db")).exit_code, kDone);
+  const auto whole =
+      std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - began);
   const auto expected = study::all_rows(store("alone.db"), "many");
   std::mt19937 random(12345);
   int done = 0;
@@ -302,7 +305,8 @@ void StudyCommand::kill_often(int kills) {
   std::size_t resumed = 0;  // kills of a study that was partly done
   while (done < kills) {
     const std::string path = store(fmt::format("killed{}.db", studies++));
-    int most = 400;  // milliseconds; grows, so that every study ends on the slowest machine
+    // Milliseconds: the whole of an undisturbed run is within reach, however slow the machine.
+    auto most = static_cast<int>(whole.count());
     while (true) {
       Process process(command(study, path));
       const milliseconds time(std::uniform_int_distribution<int>(0, most)(random));

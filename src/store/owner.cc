@@ -2,12 +2,12 @@
 #include "store/owner.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <fstream>
 #include <sstream>
 #include <string>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Threads and processes that share one store, and processes that are killed while they write.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <time.h>
 
+#include <csignal>
+#include <ctime>
 #include <map>
 #include <random>
 #include <string>

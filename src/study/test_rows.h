@@ -4,11 +4,11 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <stdlib.h>
 
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
