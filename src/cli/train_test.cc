@@ -150,13 +150,13 @@ TEST(Train, CtrlCKeepsTheCheckpointAndTheRunGoesOn) {
   const std::string common =
       "--json --data synthetic:rows=4000,features=50,seed=2 --optimizer diag-to --lr 0.05 "
       "--epochs 150 --batch 16";
-  const std::string command = std::string("timeout --preserve-status -s INT 0.7 ") +
-                              TANDEM_PROGRAM + " train " + common + " --checkpoint " +
-                              path.string() + " > /dev/null 2>&1";
-  // Interrupted as often as it takes; each time it gets further.
+  // Interrupted later each time, so that it ends on the slowest machine.
   int code = kInterrupted;
   int interruptions = 0;
-  for (int i = 0; i < 200 && code == kInterrupted; ++i) {
+  for (double seconds = 0.3; code == kInterrupted && seconds < 200; seconds *= 1.3) {
+    const std::string command = "timeout --preserve-status -s INT " + std::to_string(seconds) +
+                                " " + TANDEM_PROGRAM + " train " + common + " --checkpoint " +
+                                path.string() + " > /dev/null 2>&1";
     code = WEXITSTATUS(std::system(command.c_str()));
     if (code == kInterrupted) ++interruptions;
   }
