@@ -66,7 +66,7 @@ class Query {
 };
 
 struct Store::Impl {
-  Impl(std::filesystem::path file, Mode mode);
+  Impl(std::filesystem::path file, Mode how);
 
   /// `sql` is a literal: its address is its name.
   Query query(const char* sql);
