@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -280,11 +281,12 @@ TEST_F(StoreTest, OrderIsOfPlacesNotOfTime) {
   late.place = 0;
   store.add_units(study.id, {b, a});
   store.add_units(study.id, {late});
-  const auto units = store.units(study.id);
+  auto units = store.units(study.id);
   ASSERT_EQ(units.size(), 3U);
   // Written in the opposite order.
-  for (auto unit = units.rbegin(); unit != units.rend(); ++unit) {
-    store.finish(unit->id, "me", {sample_member(unit->key), sample_member(unit->key + "2")});
+  std::reverse(units.begin(), units.end());
+  for (const Unit& unit : units) {
+    store.finish(unit.id, "me", {sample_member(unit.key), sample_member(unit.key + "2")});
   }
   std::vector<std::string> order;
   for (const MemberRow& member : store.members(task.id, false)) {

@@ -191,7 +191,7 @@ TEST_F(Trouble, ATextFile) {
 }
 
 TEST_F(Trouble, AnEmptyFile) {
-  std::ofstream{path_};
+  std::ofstream(path_).close();
   expect_error([&] { read(); }, {path_.string(), "empty"});
   Store store = write();  // as `mktemp` leaves it
   EXPECT_EQ(plan(store, 1), 1);
