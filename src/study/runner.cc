@@ -197,7 +197,8 @@ train::TrainOptions Runner::train_options(const TaskSpec& task, std::uint64_t se
 double Runner::work_of(std::size_t task, std::size_t optimizer) const {
   const PlannedTask& planned = plan_.tasks[task];
   const auto d = static_cast<double>(planned.dimension);
-  const auto steps = static_cast<double>(study_.epochs * (planned.samples / planned.spec.batch));
+  const std::size_t batches = planned.samples / planned.spec.batch;
+  const auto steps = static_cast<double>(study_.epochs * batches);
   const std::string rule = sources::parse_method(study_.optimizers[optimizer].method).rule;
   // Full-TO reads its matrix, or the history so far: four bytes a float where the others do about
   // forty bytes' worth of work for each weight.
@@ -220,10 +221,10 @@ double Runner::estimate_seconds() {
   constexpr std::size_t kMembers = 16;
   constexpr int kSteps = 10;
   double all = 0;
-  for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
-    const PlannedTask& planned = plan_.tasks[t];
+  for (const PlannedTask& planned : plan_.tasks) {
     const auto problem = problem_of(planned.spec);
-    const auto steps = static_cast<double>(planned.samples / planned.spec.batch * study_.epochs);
+    const std::size_t batches = planned.samples / planned.spec.batch;
+    const auto steps = static_cast<double>(study_.epochs * batches);
     for (std::size_t o = 0; o < grids_.size(); ++o) {
       std::vector<train::Setting> few(
           grids_[o].begin(),

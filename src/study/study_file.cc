@@ -86,7 +86,7 @@ class Section {
   std::string choice(const std::string& key, const std::vector<std::string>& choices) {
     const toml::node* node = find(key);
     if (node == nullptr) return choices.front();
-    const auto found = value_of<std::string>(*node, key, "text");
+    auto found = value_of<std::string>(*node, key, "text");
     if (std::find(choices.begin(), choices.end(), found) == choices.end()) {
       throw expected_error(*node, key, fmt::format("{}", fmt::join(choices, " or ")));
     }
