@@ -119,6 +119,14 @@ int check_kind(SQLite::Database& database, const fs::path& path) {
   return version;
 }
 
+/// Likewise, as of one moment: another process may be making the store.
+int check_kind_now(SQLite::Database& database, const fs::path& path) {
+  SQLite::Transaction moment(database);
+  const int version = check_kind(database, path);
+  moment.commit();
+  return version;
+}
+
 std::unique_ptr<SQLite::Database> copy_in_memory(SQLite::Database& database) {
   auto copy =
       std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
@@ -129,7 +137,7 @@ std::unique_ptr<SQLite::Database> copy_in_memory(SQLite::Database& database) {
 std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode mode) {
   auto database = open_file(path, mode);
   if (mode == Store::Mode::read) {
-    const int version = check_kind(*database, path);
+    const int version = check_kind_now(*database, path);
     if (version == 0) {
       throw StoreError(fmt::format("{}: found an empty file, expected a store", path.string()));
     }
@@ -139,14 +147,14 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
     }
     return database;
   }
-  check_kind(*database, path);  // before anything is changed
+  check_kind_now(*database, path);  // before anything is changed
   database->exec("PRAGMA foreign_keys = ON");
   if (database->execAndGet("PRAGMA journal_mode").getString() != "wal") {
     database->execAndGet("PRAGMA journal_mode = WAL").getString();
   }
   database->exec("PRAGMA synchronous = FULL");
   // Another process may be as far as this: who is first does it, the other one sees that.
-  if (check_kind(*database, path) < schema_version()) {
+  if (check_kind_now(*database, path) < schema_version()) {
     SQLite::Transaction transaction(*database, SQLite::TransactionBehavior::IMMEDIATE);
     const int version = check_kind(*database, path);
     if (version < schema_version()) migrate(*database, version);
