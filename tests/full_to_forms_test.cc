@@ -183,8 +183,7 @@ TEST(Forms, step_beyond_the_limit_changes_nothing) {
   }
 }
 
-// ---- Where span is not valid
-// ---------------------------------------------------------------------
+// ---- Where span is not valid --------------------------------------------------------------------
 
 struct Unfit {
   FullTOOptions options;
@@ -221,8 +220,7 @@ TEST(Forms, automatic_goes_dense_with_the_reason) {
   }
 }
 
-// ---- Memory and threads
-// ---------------------------------------------------------------------------
+// ---- Memory and threads -------------------------------------------------------------------------
 
 TEST(Forms, bytes_of_a_history) {
   const std::size_t d = 20000;

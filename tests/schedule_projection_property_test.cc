@@ -234,8 +234,7 @@ TEST(ScheduleText, impossible_values_are_refused_and_named) {
   refused("5/(t-1)", {"offset", "-1"});
 }
 
-// ---- Projections
-// ---------------------------------------------------------------------------------
+// ---- Projections --------------------------------------------------------------------------------
 
 Projection any_projection(const rc::Gen<double>& size) {
   switch (*rc::gen::inRange(0, 3)) {

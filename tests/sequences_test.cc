@@ -132,8 +132,7 @@ TEST(Sequence, lion) {
                   {{0.5}, {0.5}, {1}});
 }
 
-// ---- What all rules share
-// ------------------------------------------------------------------------
+// ---- What all rules share -----------------------------------------------------------------------
 
 TEST(Sequence, rate_by_step) {
   expect_sequence(SGD(1, {.lr = Schedule::inverse(6, 1)}), {1}, {{1}, {1}, {1}},

@@ -43,8 +43,7 @@ struct Options {
   double most_megabytes = 1024;
 };
 
-// ---- list
-// ----------------------------------------------------------------------------------------
+// ---- list ---------------------------------------------------------------------------------------
 
 /// The folder in which the first file of a data set was found; empty if there is none, or no need.
 std::string place_of(const data::Recipe& recipe, const std::vector<fs::path>& search) {
@@ -95,8 +94,7 @@ int run_list(const Options& options, const Common& common) {
   return kDone;
 }
 
-// ---- describe
-// ------------------------------------------------------------------------------------
+// ---- describe -----------------------------------------------------------------------------------
 
 Json to_json(const data::Dataset& data, const data::Description& facts, const std::string& part) {
   Json counts = Json::object();
@@ -191,8 +189,7 @@ int run_describe(const Options& options, const Common& common) {
   return kDone;
 }
 
-// ---- verify
-// --------------------------------------------------------------------------------------
+// ---- verify -------------------------------------------------------------------------------------
 
 int run_verify(const Options& options, const Common& common) {
   const auto search = data::search_folders(options.data_dir);
@@ -227,8 +224,7 @@ int run_verify(const Options& options, const Common& common) {
   return good ? kDone : kData;
 }
 
-// ---- fetch
-// ---------------------------------------------------------------------------------------
+// ---- fetch --------------------------------------------------------------------------------------
 
 /// Progress on standard error: a line that moves on a terminal, else a line when a file is there.
 class ProgressLine {

@@ -45,11 +45,14 @@ void show_curves(const study::TaskRuns& task) {
 }
 
 int run_demo(const Options& options, const Common& common) {
-  const std::string text(study::builtin_study("demo.toml"));
-  study::StudySpec spec = study::parse_study(text, "demo.toml");
+  std::string text(study::builtin_study("demo.toml"));
+  std::string command = "tandem demo";
   if (!options.data.empty()) {
-    for (study::TaskSpec& task : spec.tasks) task.data = options.data;
+    const std::string usual = "\"fashion-mnist\"";
+    text.replace(text.find(usual), usual.size(), "'" + options.data + "'");
+    command += " --data " + options.data;
   }
+  study::StudySpec spec = study::parse_study(text, "demo.toml");
   std::filesystem::create_directories(options.output);
   write_atomically(options.output / "demo.toml", [&](std::ostream& stream) { stream << text; });
   // A demonstration starts anew; a study would go on.
@@ -58,7 +61,7 @@ int run_demo(const Options& options, const Common& common) {
     std::filesystem::remove(file.string() + ending);
   }
   study::Runner runner(std::move(spec),
-                       {.data_dir = options.data_dir, .memory = 0, .command = "tandem demo"});
+                       {.data_dir = options.data_dir, .memory = 0, .command = command});
   const study::StudyPlan& plan = runner.plan();
   if (!common.quiet && !common.json) {
     for (const std::string& note : plan.tasks.front().notes) fmt::print(stderr, "{}\n", note);

@@ -42,10 +42,13 @@ std::string progress_line(double part, double seconds_left, const std::string& t
 
 Progress::Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) == 1) {}
 
+bool Progress::due() const {
+  return shown_ && (!drawn_ || Clock::now() - last_ >= std::chrono::milliseconds(100));
+}
+
 void Progress::show(double part, const std::string& text) {
-  if (!shown_) return;
+  if (!due()) return;
   const auto now = Clock::now();
-  if (drawn_ && now - last_ < std::chrono::milliseconds(100)) return;
   if (began_at_ < 0) {
     began_at_ = part;
     began_ = now;

@@ -16,6 +16,8 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  /// Whether show() would draw now: for callers that ask often and whose text costs something.
+  bool due() const;
   /// A bar, the part that is done, the time that is left, and the text; at most ten times a second.
   void show(double part, const std::string& text);
   /// Before anything else is written to the terminal.

@@ -193,6 +193,7 @@ class Run {
     const train::Trainer* running = nullptr;
     train::TrainOptions options = train_;
     options.progress = [&](double part) {
+      if (!progress_.due()) return !interrupted();
       const std::size_t epoch = running->epochs_done();
       const auto epochs = static_cast<double>(options_.train.epochs);
       const double done = (static_cast<double>(epoch) + part) / epochs;

@@ -61,8 +61,7 @@ TEST(Idx, RefusesATruncatedHeader) {
   }
 }
 
-// ---- SmallNORB
-// -----------------------------------------------------------------------------------
+// ---- SmallNORB ----------------------------------------------------------------------------------
 
 std::string norb_file(std::uint32_t magic, const std::vector<std::uint32_t>& sizes,
                       const std::string& elements) {

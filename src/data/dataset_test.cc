@@ -40,8 +40,7 @@ TEST(Dataset, SearchesTheFoldersInOrder) {
   EXPECT_EQ(search_folders().size(), 1U);
 }
 
-// ---- Splits
-// --------------------------------------------------------------------------------------
+// ---- Splits -------------------------------------------------------------------------------------
 
 TEST(Split, HoldsOutAFraction) {
   const Split split = split_rows(100, 0.2, 5);
@@ -78,8 +77,7 @@ TEST(Split, TakesRowsOfDenseAndSparseData) {
   }
 }
 
-// ---- Synthetic data
-// ------------------------------------------------------------------------------
+// ---- Synthetic data -----------------------------------------------------------------------------
 
 /// How many rows have the class that the generating weights give them.
 double accuracy(const SyntheticSpec& spec, const Dataset& data) {
@@ -169,8 +167,7 @@ TEST(Synthetic, RefusesNonsense) {
   EXPECT_THROW(make_synthetic({.rows = huge, .features = huge}), std::invalid_argument);
 }
 
-// ---- Descriptions
-// --------------------------------------------------------------------------------
+// ---- Descriptions -------------------------------------------------------------------------------
 
 TEST(Describe, AgreesOnDenseAndSparse) {
   Dataset dense;

@@ -206,8 +206,7 @@ TEST(Download, EscapesNames) {
   EXPECT_EQ(escape_name("a-b_c.tar.gz"), "a-b_c.tar.gz");
 }
 
-// ---- Digests and verify
-// --------------------------------------------------------------------------
+// ---- Digests and verify -------------------------------------------------------------------------
 
 TEST(Digest, KnowsTheStandardsExamples) {
   const auto digest = [](const std::string& text, Digest::Kind kind) {

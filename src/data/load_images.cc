@@ -46,8 +46,7 @@ void ignore_fraction(Task& task, const Request& request) {
   }
 }
 
-// ---- MNIST and its kin
-// ---------------------------------------------------------------------------
+// ---- MNIST and its kin --------------------------------------------------------------------------
 
 /// The labels, unless they are those of another data set whose files have the same names.
 IdxArray read_labels(const Recipe& recipe, const std::filesystem::path& path) {
@@ -106,8 +105,7 @@ Dataset read_idx_part(const Request& request, const std::string& part, std::size
   return data;
 }
 
-// ---- SmallNORB
-// -----------------------------------------------------------------------------------
+// ---- SmallNORB ----------------------------------------------------------------------------------
 
 Dataset read_norb_part(const Request& request, const std::string& part, Task& task) {
   const Locator locator(request.recipe, request.load.search);

@@ -70,8 +70,7 @@ TEST(Recipes, EveryEntryIsComplete) {
   }
 }
 
-// ---- Images
-// --------------------------------------------------------------------------------------
+// ---- Images -------------------------------------------------------------------------------------
 
 void write_idx(const TemporaryFolder& folder, const std::string& where, const std::string& labels,
                std::uint32_t side = 2) {
@@ -189,8 +188,7 @@ TEST(Recipes, CifarReadsTheArchive) {
   EXPECT_EQ(task.validation->rows, 2U);
 }
 
-// ---- Tables and sparse data
-// ----------------------------------------------------------------------
+// ---- Tables and sparse data ---------------------------------------------------------------------
 
 TEST(Recipes, CovtypeCountsItsInputs) {
   const TemporaryFolder folder;

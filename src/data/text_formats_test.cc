@@ -72,8 +72,7 @@ TEST(Fields, NumbersAreWholeAndFinite) {
   }
 }
 
-// ---- CoverType
-// -----------------------------------------------------------------------------------
+// ---- CoverType ----------------------------------------------------------------------------------
 
 std::string covtype_line(const std::string& label = "3") {
   std::string line;
@@ -151,8 +150,7 @@ TEST(NslKdd, RefusesDamage) {
   expect_damage([&] { kdd("\n"); }, {"no rows"});
 }
 
-// ---- LIBSVM
-// --------------------------------------------------------------------------------------
+// ---- LIBSVM -------------------------------------------------------------------------------------
 
 LibsvmRows libsvm(const std::string& text, const LibsvmRows* like = nullptr) {
   MemorySource source("a9a", text);

@@ -51,8 +51,7 @@ std::vector<T> packed(const std::vector<T>& b, std::size_t depth, std::size_t co
   return room;
 }
 
-// ---- packing
-// -------------------------------------------------------------------------------------
+// ---- packing ------------------------------------------------------------------------------------
 
 TYPED_TEST(PopulationKernelsTest, PackingPutsEachValueInItsPlace) {
   using T = TypeParam;
@@ -89,8 +88,7 @@ TYPED_TEST(PopulationKernelsTest, PackingPutsEachValueInItsPlace) {
   });
 }
 
-// ---- products
-// ------------------------------------------------------------------------------------
+// ---- products -----------------------------------------------------------------------------------
 
 TYPED_TEST(PopulationKernelsTest, ProductEqualsItsTwin) {
   using T = TypeParam;
@@ -185,8 +183,7 @@ TYPED_TEST(PopulationKernelsTest, ARowOfAProductHasTheSameBitsInAnyCrowd) {
   });
 }
 
-// ---- softmax
-// -------------------------------------------------------------------------------------
+// ---- softmax ------------------------------------------------------------------------------------
 
 /// Some samples' logits, a row a class, and a label each.
 template <class T>

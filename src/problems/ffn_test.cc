@@ -95,8 +95,7 @@ Answer ask(const Batch& batch, const std::vector<float>& weights) {
   return answer;
 }
 
-// ---- twins in double
-// -----------------------------------------------------------------------------
+// ---- twins in double ----------------------------------------------------------------------------
 
 struct Twin {
   double loss = 0;  // sum
@@ -181,8 +180,7 @@ std::vector<double> in_double(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-// ---- tests
-// ---------------------------------------------------------------------------------------
+// ---- tests --------------------------------------------------------------------------------------
 
 TEST(FeedForward, CountsOfThePaper) {
   const FeedForward mnist(empty_task(1025, 10), {100}, 0, false);

@@ -80,8 +80,7 @@ Rows some_rows(std::size_t count) {
   return rows;
 }
 
-// ---- the twin
-// ------------------------------------------------------------------------------------
+// ---- the twin -----------------------------------------------------------------------------------
 
 struct Twin {
   double loss = 0;  // sum
@@ -121,8 +120,7 @@ std::vector<double> in_double(const std::vector<float>& values) {
   return {values.begin(), values.end()};
 }
 
-// ---- what one member is told
-// ---------------------------------------------------------------------
+// ---- what one member is told --------------------------------------------------------------------
 
 struct Answer {
   std::vector<float> gradient;

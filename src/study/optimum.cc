@@ -23,8 +23,7 @@ namespace {
 
 const kernels::Kernels<double>& simd() { return kernels::kernels<double>(); }
 
-// ---- F and its gradient
-// --------------------------------------------------------------------------
+// ---- F and its gradient -------------------------------------------------------------------------
 
 /// Samples are cut into slots by their number alone, slots into chunks; each slot adds up its
 /// chunks in order and the slots are added up in order, so that threads do not matter.
@@ -167,8 +166,7 @@ class Objective {
   std::size_t evaluations_ = 0;
 };
 
-// ---- the search
-// ----------------------------------------------------------------------------------
+// ---- the search ---------------------------------------------------------------------------------
 
 struct FreeLbfgs {
   void operator()(double* x) const { lbfgs_free(x); }
