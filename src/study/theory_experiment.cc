@@ -215,8 +215,8 @@ std::vector<TableRow> table(const Experiment& experiment) {
   return rows;
 }
 
-BoundCurves bound_curves(const Experiment& experiment) {
-  BoundCurves curves;
+Curve bound_curves(const Experiment& experiment) {
+  Curve curves;
   if (!experiment.bounds.M1 || !experiment.bounds.M2) return curves;
   for (const std::uint64_t step : experiment.steps) {
     const double t = static_cast<double>(step) + experiment.rates.mu;
@@ -224,6 +224,24 @@ BoundCurves bound_curves(const Experiment& experiment) {
     curves.estimate.push_back(*experiment.bounds.M2 / t);
   }
   return curves;
+}
+
+Experiment certified_experiment(const ExperimentOptions& options, Executor& executor) {
+  const Softmax problem(unit_task(), {}, executor);
+  const Facts facts = problem.facts();
+  const Rates rates = certified_rates(facts);
+  return run(problem, facts, rates, methods(problem.dimension(), facts, rates), options, executor);
+}
+
+Experiment milder_experiment(const data::Task& task, const SoftmaxOptions& problem_options,
+                             const ExperimentOptions& options, Executor& executor,
+                             const ControlOptions& controls) {
+  const Softmax problem(task, problem_options, executor);
+  Facts facts = problem.facts();
+  facts.L = problem.mean_smoothness();
+  const Rates rates = milder_rates(facts);
+  return run(problem, facts, rates, methods(problem.dimension(), facts, rates, controls), options,
+             executor);
 }
 
 }  // namespace tandem::theory

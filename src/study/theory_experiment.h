@@ -15,6 +15,7 @@
 
 #include "problems/problem.h"
 #include "study/theory.h"
+#include "study/theory_problem.h"
 
 namespace tandem::theory {
 
@@ -45,7 +46,7 @@ struct ExperimentOptions {
   double decades = 1;                  // of steps at the end to which slopes are fitted
   std::size_t resamples = 1000;        // of the bootstrap
   std::uint64_t seed = 1;              // of the bootstrap; that of batches is the problem's
-  /// Asked now and then, from several threads; false stops, and run() throws study::Interrupted.
+  /// Asked now and then, from several threads; false stops, and run() throws train::Interrupted.
   std::function<bool()> proceed = {};
 };
 
@@ -111,11 +112,16 @@ struct TableRow {
 
 std::vector<TableRow> table(const Experiment& experiment);
 
-/// A bound that the theorem gives, M / (t + mu) at the recorded steps; empty where it gives none.
-struct BoundCurves {
-  std::vector<double> weights;
-  std::vector<double> estimate;
-};
-BoundCurves bound_curves(const Experiment& experiment);
+/// Bounds that the theorem gives, M / (t + mu) at the recorded steps; empty where it gives none.
+Curve bound_curves(const Experiment& experiment);
+
+/// (a): certified rates on unit_task(), condition number 2, 20 weights.
+Experiment certified_experiment(const ExperimentOptions& options, Executor& executor);
+
+/// (b): milder_rates on a task of one's own, outside the theorem, with L of the full gradient (rows
+/// of real data are so long that with L of every batch nothing would move).
+Experiment milder_experiment(const data::Task& task, const SoftmaxOptions& problem_options,
+                             const ExperimentOptions& options, Executor& executor,
+                             const ControlOptions& controls = {});
 
 }  // namespace tandem::theory
