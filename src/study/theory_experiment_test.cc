@@ -237,7 +237,10 @@ TEST(TheoryProblem, FactsHoldAtRandomPointsOfTheBall) {
   const auto point = [&] {
     std::vector<double> w(problem.dimension());
     double square = 0;
-    for (double& x : w) square += (x = random.normal()) * x;
+    for (double& x : w) {
+      x = random.normal();
+      square += x * x;
+    }
     for (double& x : w) x *= facts.D_w / std::sqrt(square);
     return w;
   };
