@@ -52,8 +52,8 @@ void expect_what_the_theorem_says(const Experiment& experiment) {
   const MethodResult& full = result_of(experiment, "full-to");
   const MethodResult& frozen = result_of(experiment, "alpha = 0, same beta_t");
   for (std::size_t k = 0; k < experiment.steps.size(); ++k) {
-    EXPECT_NEAR(frozen.curve.weights[k] / full.curve.weights[k], 1, 0.1);
-    EXPECT_NEAR(frozen.curve.estimate[k] / full.curve.estimate[k], 1, 0.1);
+    EXPECT_NEAR(frozen.curve.weights[k] / full.curve.weights[k], 1, 0.02);
+    EXPECT_NEAR(frozen.curve.estimate[k] / full.curve.estimate[k], 1, 0.02);
   }
 }
 
@@ -84,8 +84,10 @@ TEST(TheoryExperiment, SlowCertifiedRatesOverTwoDecades) {
 }
 
 TEST(TheoryExperiment, SlowMilderRatesOverTwoDecades) {
-  const Experiment experiment = milder_experiment(
-      unit_task(), {.lambda = 0.05}, {.steps = 300'000, .decades = 2}, *default_executor());
+  // At Adam's usual rate the start would take a decade of steps.
+  const Experiment experiment =
+      milder_experiment(unit_task(), {.lambda = 0.05}, {.steps = 300'000, .decades = 2},
+                        *default_executor(), {.adam_rate = 0.01});
   expect_what_the_theorem_says(experiment);
   for (const TableRow& row : table(experiment)) EXPECT_EQ(row.label, "outside the theorem");
   EXPECT_TRUE(bound_curves(experiment).weights.empty());
