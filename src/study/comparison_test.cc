@@ -322,7 +322,7 @@ TEST(Comparison, JsonHasTheKeysOfTheDesignFirst) {
   EXPECT_EQ(keys,
             "study data model lambda optimizer options edge rho mark s p interval min_loss gap "
             "diverged members gradient_evaluations seconds state_bytes "
-            "method baseline pruned seeds rho_seeds p_holm measured measured_diverged "
+            "task method baseline pruned seeds rho_seeds p_holm measured measured_diverged "
             "rho_evaluations rho_seconds tuned_loss rho_tuned rho_budget budget best_of ");
   EXPECT_EQ(json.at("study"), "made up");
   EXPECT_EQ(json.at("mark"), "+");

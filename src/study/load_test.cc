@@ -83,7 +83,7 @@ TEST_F(LoadStudy, FillsTheShapeOfResults) {
   const StudyRuns runs = load_study(store, "s");
   EXPECT_EQ(runs.name, "s");
   EXPECT_TRUE(runs.pruned);
-  EXPECT_TRUE(runs.complete);
+  EXPECT_FALSE(runs.complete);  // "base" was tuned, and what measures it is yet to be planned
   EXPECT_EQ(runs.epochs, 1U);
   EXPECT_EQ(runs.tune_seed, 3U);
   EXPECT_EQ(runs.seeds, (std::vector<std::uint64_t>{1, 2}));
@@ -119,6 +119,12 @@ TEST_F(LoadStudy, FillsTheShapeOfResults) {
   EXPECT_TRUE(task.optimizers[1].baseline);
   EXPECT_TRUE(task.optimizers[1].grid.empty());
   EXPECT_TRUE(runs.tasks[1].optimizers.empty());
+
+  store.add_units(study.id, {{.task_id = tasks[0].id, .key = "5", .phase = Phase::measure}});
+  EXPECT_FALSE(load_study(store, "s").complete);
+  store.finish(store.units(study.id).back().id, "me",
+               {member("base", "1", Phase::measure, 1), member("base", "1", Phase::measure, 2)});
+  EXPECT_TRUE(load_study(store, "s").complete);
 }
 
 TEST_F(LoadStudy, SuggestsAName) {
