@@ -29,6 +29,7 @@ void add_demo(CLI::App& app, const Common& common, Job& job);
 void add_optimizers(CLI::App& app, const Common& common, Job& job);
 void add_bench(CLI::App& app, const Common& common, Job& job);
 void add_study(CLI::App& app, const Common& common, Job& job);
+void add_paper(CLI::App& app, const Common& common, Job& job);
 void add_report(CLI::App& app, const Common& common, Job& job);
 void add_train(CLI::App& app, const Common& common, Job& job);
 void add_data(CLI::App& app, const Common& common, Job& job);

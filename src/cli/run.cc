@@ -75,6 +75,7 @@ int run(int argc, const char* const* argv) {
   add_demo(app, common, job);
   add_train(app, common, job);
   add_study(app, common, job);
+  add_paper(app, common, job);
   add_report(app, common, job);
   add_optimizers(app, common, job);
   add_bench(app, common, job);
