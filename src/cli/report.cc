@@ -70,8 +70,14 @@ int run_report(const Options& options, const Common& common) {
       fmt::print("{}", text_of(report::comparison_table(rows, many), options.format));
     } else {
       if (names.size() > 1 && !common.quiet) fmt::print(stderr, "{}\n", name);
-      fmt::print("{}\n{}", text_of(report::comparison_table(rows, many), options.format),
-                 text_of(report::equal_cost_table(rows, many), options.format));
+      const std::vector<study::Row> ablations = report::part_of_rows(rows, true);
+      fmt::print("{}\n", text_of(report::comparison_table(report::part_of_rows(rows, false), many),
+                                 options.format));
+      if (!ablations.empty()) {
+        if (!common.quiet) fmt::print(stderr, "Ablations\n");
+        fmt::print("{}\n", text_of(report::comparison_table(ablations, many), options.format));
+      }
+      fmt::print("{}", text_of(report::equal_cost_table(rows, many), options.format));
       if (!common.quiet) fmt::print(stderr, "{}\n", report::explanation(runs, rows));
     }
     if (!options.figures.empty()) {

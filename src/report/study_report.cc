@@ -37,26 +37,6 @@ std::string bytes_text(const std::optional<std::size_t>& bytes) {
   return fmt::format("{:.1f} MiB", value / (1024 * 1024));
 }
 
-/// Only what the grid varied; the others are the same for all.
-std::string setting_text(const study::StudyRuns& study, const Row& row) {
-  for (const study::TaskRuns& task : study.tasks) {
-    if (task.name != row.task) continue;
-    for (const study::OptimizerRuns& optimizer : task.optimizers) {
-      if (optimizer.label != row.optimizer) continue;
-      std::string text;
-      for (const auto& [name, values] : optimizer.grid) {
-        const auto found = row.options.find(name);
-        if (found == row.options.end()) continue;
-        const bool edge = std::find(row.edge.begin(), row.edge.end(), name) != row.edge.end();
-        text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", name, found->second,
-                            edge ? "!" : "");
-      }
-      return text;
-    }
-  }
-  return "";
-}
-
 std::string rho_text(const Row& row) {
   if (row.baseline) return "baseline";
   if (row.members > 0 && row.diverged == row.members) {
@@ -89,6 +69,29 @@ Table with_task_column(std::vector<Table::Column> columns, bool with_task) {
 
 }  // namespace
 
+std::string setting_text(const study::StudyRuns& study, const Row& row) {
+  for (const study::TaskRuns& task : study.tasks) {
+    if (task.name != row.task) continue;
+    for (const study::OptimizerRuns& optimizer : task.optimizers) {
+      if (optimizer.label != row.optimizer) continue;
+      std::string text;
+      for (const auto& [name, values] : optimizer.grid) {
+        const auto found = row.options.find(name);
+        if (found == row.options.end()) continue;
+        const bool edge = std::find(row.edge.begin(), row.edge.end(), name) != row.edge.end();
+        text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", name, found->second,
+                            edge ? "!" : "");
+      }
+      return text;
+    }
+  }
+  return "";
+}
+
+std::string mean_text(const study::PerSeed& values, const char* format) {
+  return number(mean(values), format);
+}
+
 Table comparison_table(const std::vector<Row>& rows, bool with_task) {
   Table table = with_task_column({{"optimizer"},
                                   {"least loss", Align::right},
@@ -105,9 +108,9 @@ Table comparison_table(const std::vector<Row>& rows, bool with_task) {
   for (const Row& row : rows) {
     std::vector<std::string> cells;
     if (with_task) cells.push_back(row.task);
-    cells.insert(cells.end(), {row.optimizer, number(mean(row.min_loss), "{:.6f}"), rho_text(row),
+    cells.insert(cells.end(), {row.optimizer, mean_text(row.min_loss, "{:.6f}"), rho_text(row),
                                row.mark ? std::string(1, *row.mark) : "", interval_text(row),
-                               number(row.p_holm, "{:.2g}"), number(mean(row.gap), "{:.2e}"),
+                               number(row.p_holm, "{:.2g}"), mean_text(row.gap, "{:.2e}"),
                                number(row.seconds, "{:.3f}"), bytes_text(row.state_bytes),
                                std::to_string(row.members) + (row.pruned ? " (pruned)" : ""),
                                std::to_string(row.diverged)});
@@ -173,6 +176,7 @@ std::string summary(const study::StudyRuns& study, const std::vector<Row>& rows)
     std::vector<std::string> worse;
     std::string baseline;
     for (const Row& row : task) {
+      if (row.ablation) continue;
       if (row.baseline) baseline = row.optimizer;
       const auto loss = mean(row.min_loss);
       if (loss && (best == nullptr || *loss < *mean(best->min_loss))) best = &row;
@@ -201,10 +205,17 @@ std::string summary(const study::StudyRuns& study, const std::vector<Row>& rows)
   return text;
 }
 
+std::vector<Row> part_of_rows(const std::vector<Row>& rows, bool ablations) {
+  std::vector<Row> part;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(part),
+               [&](const Row& row) { return row.ablation == ablations; });
+  return part;
+}
+
 std::vector<Figure> study_figures(const study::TaskRuns& task, const std::vector<Row>& rows) {
   std::vector<BestOfN> best;
   for (const Row& row : rows) {
-    if (row.task != task.name || row.best_of.empty()) continue;
+    if (row.task != task.name || row.ablation || row.best_of.empty()) continue;
     BestOfN curve{.label = row.optimizer, .n = {}, .expected = {}};
     for (const study::BestOf& point : row.best_of) {
       curve.n.push_back(static_cast<double>(point.n));
@@ -212,7 +223,26 @@ std::vector<Figure> study_figures(const study::TaskRuns& task, const std::vector
     }
     best.push_back(std::move(curve));
   }
-  return task_figures(task, best);
+  study::TaskRuns shown = {.name = task.name,
+                           .data = task.data,
+                           .model = task.model,
+                           .lambda = task.lambda,
+                           .batch = task.batch,
+                           .samples = task.samples,
+                           .dimension = task.dimension,
+                           .optimum = task.optimum,
+                           .optimizers = {}};
+  for (const study::OptimizerRuns& runs : task.optimizers) {
+    if (runs.ablation) continue;
+    shown.optimizers.push_back({.label = runs.label,
+                                .method = runs.method,
+                                .baseline = runs.baseline,
+                                .ablation = false,
+                                .grid = runs.grid,
+                                .tuned = {},
+                                .measured = runs.measured});
+  }
+  return task_figures(shown, best);
 }
 
 std::vector<Figure> study_figures(const study::StudyRuns& study, const std::vector<Row>& rows) {
@@ -236,7 +266,11 @@ Document study_document(const study::StudyRuns& study, const std::vector<Row>& r
     section.text = fmt::format("{} training samples, {} weights, batches of {}, {} epochs.",
                                task.samples, task.dimension, task.batch, study.epochs);
     if (task.optimum) section.text += fmt::format(" F* = {:.10g}.", *task.optimum);
-    section.tables.push_back({comparison_table(own, false), "The best setting of each grid"});
+    section.tables.push_back(
+        {comparison_table(part_of_rows(own, false), false), "The best setting of each grid"});
+    if (const std::vector<Row> ablations = part_of_rows(own, true); !ablations.empty()) {
+      section.tables.push_back({comparison_table(ablations, false), "Ablations"});
+    }
     Table chosen({{"optimizer"}, {"chosen setting"}});
     for (const Row& row : own) chosen.add({row.optimizer, setting_text(study, row)});
     section.tables.push_back({chosen, "What tuning chose; ! marks a value at an end of its grid"});

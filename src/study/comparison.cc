@@ -144,16 +144,6 @@ void fill_budget(Row& row, const std::vector<Run>& tuned, const std::vector<Run>
                                  best_of(ours, draws)[0].expected);
 }
 
-/// Whether a run has this value of an option, however it is written.
-bool occurs(const std::vector<Run>& runs, const std::string& name, const std::string& text) {
-  const auto number = read_number(text);
-  return std::any_of(runs.begin(), runs.end(), [&](const Run& run) {
-    const auto option = run.options.find(name);
-    if (option == run.options.end()) return false;
-    return option->second == text || (number && number == read_number(option->second));
-  });
-}
-
 /// Options whose value is at an end of its grid that is no bound of what can be.
 std::vector<std::string> edges(const OptimizerRuns& runs, const OptionMap& chosen) {
   std::vector<std::string> names;
@@ -222,6 +212,7 @@ Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& r
   row.optimizer = runs.label;
   row.method = runs.method;
   row.baseline = runs.baseline;
+  row.ablation = runs.ablation;
   row.pruned = study.pruned || std::any_of(runs.tuned.begin(), runs.tuned.end(),
                                            [](const Run& run) { return run.pruned; });
   row.seeds = study.seeds;
@@ -274,30 +265,34 @@ std::vector<Row> compare(const StudyRuns& study) {
 }
 
 void adjust(std::span<Row> rows) {
-  std::vector<std::optional<double>> p;
-  p.reserve(rows.size());
-  for (const Row& row : rows) p.push_back(row.p);
-  const auto adjusted = holm(p);
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i].p_holm = adjusted[i];
+  for (const bool ablation : {false, true}) {
+    std::vector<Row*> family;
+    std::vector<std::optional<double>> p;
+    for (Row& row : rows) {
+      if (row.ablation != ablation) continue;
+      family.push_back(&row);
+      p.push_back(row.p);
+    }
+    const auto adjusted = holm(p);
+    for (std::size_t i = 0; i < family.size(); ++i) family[i]->p_holm = adjusted[i];
+  }
 }
 
-OptimizerRuns restricted(const OptimizerRuns& runs, std::string label,
-                         const std::function<bool(const OptionMap&)>& keep) {
-  OptimizerRuns part;
-  part.label = std::move(label);
-  part.method = runs.method;
-  part.baseline = runs.baseline;
-  const auto kept = [&](const Run& run) { return keep(run.options); };
-  std::copy_if(runs.tuned.begin(), runs.tuned.end(), std::back_inserter(part.tuned), kept);
-  std::copy_if(runs.measured.begin(), runs.measured.end(), std::back_inserter(part.measured), kept);
-  for (const auto& [name, texts] : runs.grid) {
-    std::vector<std::string> left;
-    for (const std::string& text : texts) {
-      if (occurs(part.tuned, name, text)) left.push_back(text);
-    }
-    if (left.size() > 1) part.grid.emplace(name, std::move(left));
+OptimizerRuns restricted(const OptimizerRuns& runs, const OptimizerSpec& part) {
+  OptimizerRuns own{.label = part.label,
+                    .method = part.method,
+                    .baseline = part.baseline,
+                    .ablation = part.ablation,
+                    .grid = {},
+                    .tuned = {},
+                    .measured = {}};
+  const auto kept = [&](const Run& run) { return in_grid(part.grid, run.options); };
+  std::copy_if(runs.tuned.begin(), runs.tuned.end(), std::back_inserter(own.tuned), kept);
+  std::copy_if(runs.measured.begin(), runs.measured.end(), std::back_inserter(own.measured), kept);
+  for (const auto& [name, values] : part.grid) {
+    if (values.size() > 1) own.grid.emplace(name, values);
   }
-  return part;
+  return own;
 }
 
 }  // namespace tandem::study

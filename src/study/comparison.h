@@ -6,7 +6,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -15,6 +14,7 @@
 
 #include "study/results.h"
 #include "study/statistics.h"
+#include "study/study_file.h"
 
 namespace tandem::study {
 
@@ -54,10 +54,11 @@ struct Row {
   std::string task;  // the name of its task
   std::string method;
   bool baseline = false;
-  bool pruned = false;  // the grid was pruned by successive halving
+  bool ablation = false;  // of a family apart
+  bool pruned = false;    // the grid was pruned by successive halving
   std::vector<std::uint64_t> seeds;
   PerSeed rho_seeds;
-  std::optional<double> p_holm;  // p adjusted for the other rows of the study
+  std::optional<double> p_holm;  // p adjusted for the other rows of its family
   std::size_t measured = 0;      // runs of the chosen setting
   std::size_t measured_diverged = 0;
   /// Rho when both runs of a seed may spend only what the cheaper of them spent.
@@ -87,17 +88,16 @@ const Run* best_of_grid(const OptimizerRuns& runs);
 Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& runs,
             const OptimizerRuns* baseline);
 
-/// All rows, with p_holm over the whole study. Throws std::invalid_argument for a task that has two
+/// All rows, with p_holm over the study's comparison, and over its ablations as another family. Throws std::invalid_argument for a task that has two
 /// baselines.
 std::vector<Row> compare(const StudyRuns& study);
 
-/// Fills p_holm over these rows as one family: a table, or the rows of an ablation.
+/// Fills p_holm over these rows: those of ablations are a family of their own.
 void adjust(std::span<Row> rows);
 
-/// The part of a grid whose options `keep` accepts, under another label: "alpha = 0 only". Measured
-/// runs stay where their options are in it; the caller measures best_of_grid() of it otherwise.
-OptimizerRuns restricted(const OptimizerRuns& runs, std::string label,
-                         const std::function<bool(const OptionMap&)>& keep);
+/// The runs whose options are in the part's grid, under its label. Measured runs are among them
+/// where the best of the whole grid lies in the part.
+OptimizerRuns restricted(const OptimizerRuns& runs, const OptimizerSpec& part);
 
 /// The keys of `tandem report --json` in the order of the struct; what is none or not finite is
 /// null.

@@ -61,6 +61,7 @@ Json to_json(const Row& row) {
           {"task", row.task},
           {"method", row.method},
           {"baseline", row.baseline},
+          {"ablation", row.ablation},
           {"pruned", row.pruned},
           {"seeds", row.seeds},
           {"rho_seeds", json_of(row.rho_seeds)},

@@ -289,20 +289,28 @@ TEST(Comparison, APartOfAGridIsAnOptimizerOfItsOwn) {
                  make_run({2, 0.9}, {{"alpha", "0"}, {"lr", "0.2"}}),
                  make_run({2, 0.8}, {{"alpha", "0.1"}, {"lr", "0.3"}})};
   for (auto& run : rival.measured) run.options = rival.tuned[2].options;
-  const auto alpha_is_zero = [](const OptionMap& options) { return options.at("alpha") == "0"; };
-
-  const OptimizerRuns without = restricted(rival, "b, alpha = 0", alpha_is_zero);
+  const OptimizerSpec zero{.label = "b, alpha = 0",
+                           .method = "b",
+                           .part_of = "b",
+                           .ablation = true,
+                           .grid = {{"lr", {"0.1", "0.2", "0.3"}}, {"alpha", {"0"}}}};
+  const OptimizerRuns without = restricted(rival, zero);
   EXPECT_EQ(without.label, "b, alpha = 0");
   EXPECT_EQ(without.tuned.size(), 2U);
   EXPECT_TRUE(without.measured.empty());
-  EXPECT_EQ(without.grid, (decltype(without.grid){{"lr", {"0.1", "0.20"}}}));
+  EXPECT_TRUE(without.ablation);
+  EXPECT_EQ(without.grid, (decltype(without.grid){{"lr", {"0.1", "0.2", "0.3"}}}));
   EXPECT_EQ(best_of_grid(without)->options.at("lr"), "0.2");
   Row row = compare(study, study.tasks[0], without, &baseline_of(study));
   EXPECT_FALSE(row.rho);
   EXPECT_DOUBLE_EQ(*row.rho_tuned, 0.1);
 
-  const OptimizerRuns with = restricted(rival, "b, alpha > 0", std::not_fn(alpha_is_zero));
+  const OptimizerSpec positive{
+      .label = "b, alpha > 0", .method = "b", .grid = {{"alpha", {"0.1", "0.5"}}}};
+  OptimizerRuns with = restricted(rival, positive);
+  EXPECT_EQ(with.tuned.size(), 1U);
   EXPECT_EQ(with.measured.size(), 2U);
+  with.grid.clear();
   EXPECT_TRUE(with.grid.empty());
   row = compare(study, study.tasks[0], with, &baseline_of(study));
   EXPECT_EQ(row.rho, 0.5);
@@ -312,6 +320,10 @@ TEST(Comparison, APartOfAGridIsAnOptimizerOfItsOwn) {
   adjust(family);
   EXPECT_EQ(family[0].p_holm, 0.25);
   EXPECT_EQ(family[1].p_holm, 0.25);
+  family[0].ablation = true;  // a family of its own
+  adjust(family);
+  EXPECT_EQ(family[0].p_holm, 0.25);
+  EXPECT_EQ(family[1].p_holm, 0.125);
 }
 
 TEST(Comparison, JsonHasTheKeysOfTheDesignFirst) {
@@ -322,7 +334,7 @@ TEST(Comparison, JsonHasTheKeysOfTheDesignFirst) {
   EXPECT_EQ(keys,
             "study data model lambda optimizer options edge rho mark s p interval min_loss gap "
             "diverged members gradient_evaluations seconds state_bytes "
-            "task method baseline pruned seeds rho_seeds p_holm measured measured_diverged "
+            "task method baseline ablation pruned seeds rho_seeds p_holm measured measured_diverged "
             "rho_evaluations rho_seconds tuned_loss rho_tuned rho_budget budget best_of ");
   EXPECT_EQ(json.at("study"), "made up");
   EXPECT_EQ(json.at("mark"), "+");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ OptimizerRuns& runs_of(TaskRuns& task, const store::MemberRow& member) {
   task.optimizers.push_back({.label = member.optimizer,
                              .method = member.method,
                              .baseline = member.baseline,
+                             .ablation = false,
                              .grid = {},
                              .tuned = {},
                              .measured = {}});
@@ -39,7 +41,39 @@ std::map<std::string, std::vector<std::string>> grid_of(const std::vector<Run>& 
   return grid;
 }
 
-TaskRuns load_task(const store::Store& store, const store::Task& stored) {
+/// Optimizers in the order of the study, parts of grids among them: their runs on the tuning seed
+/// are those of the whole grid, and so are measured ones where its best setting lies in the part.
+std::vector<OptimizerRuns> in_order(std::vector<OptimizerRuns> found,
+                                    const std::vector<OptimizerSpec>& specs) {
+  const auto place_of = [&](const std::string& label) {
+    return std::find_if(found.begin(), found.end(),
+                        [&](const OptimizerRuns& runs) { return runs.label == label; });
+  };
+  std::vector<OptimizerRuns> parts(specs.size());
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto whole = place_of(specs[i].part_of);
+    if (specs[i].part_of.empty() || whole == found.end()) continue;
+    parts[i] = restricted(*whole, specs[i]);
+    const auto own = place_of(specs[i].label);
+    if (own != found.end()) parts[i].measured = std::move(own->measured);
+  }
+  std::vector<OptimizerRuns> ordered;
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    const auto own = place_of(specs[i].label);
+    if (!specs[i].part_of.empty()) {
+      if (!parts[i].label.empty()) ordered.push_back(std::move(parts[i]));
+    } else if (own != found.end()) {
+      own->ablation = specs[i].ablation;
+      ordered.push_back(std::move(*own));
+    }
+    if (own != found.end()) found.erase(own);
+  }
+  std::move(found.begin(), found.end(), std::back_inserter(ordered));
+  return ordered;
+}
+
+TaskRuns load_task(const store::Store& store, const store::Task& stored,
+                   const std::vector<OptimizerSpec>& specs) {
   TaskRuns task{.name = stored.key,
                 .data = stored.data,
                 .model = stored.model,
@@ -60,6 +94,7 @@ TaskRuns load_task(const store::Store& store, const store::Task& stored) {
                     .points = std::move(member.points)});
   }
   for (OptimizerRuns& optimizer : task.optimizers) optimizer.grid = grid_of(optimizer.tuned);
+  task.optimizers = in_order(std::move(task.optimizers), specs);
   return task;
 }
 
@@ -88,8 +123,9 @@ StudyRuns load_study(const store::Store& store, const std::string& name) {
                  .version = study.version,
                  .machine = study.machine,
                  .tasks = {}};
+  const std::vector<OptimizerSpec> optimizers = optimizers_of(study.text);
   for (const store::Task& task : store.tasks(study.id)) {
-    runs.tasks.push_back(load_task(store, task));
+    runs.tasks.push_back(load_task(store, task, optimizers));
     // Units that measure are added when tuning is done.
     for (const OptimizerRuns& optimizer : runs.tasks.back().optimizers) {
       if (best_of_grid(optimizer) != nullptr && optimizer.measured.size() < runs.seeds.size()) {

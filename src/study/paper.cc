@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "study/paper.h"
 
+#include <fmt/format.h>
 #include <tandem/tandem.h>
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
+#include <tuple>
 
 namespace tandem::study {
 namespace {
@@ -130,9 +133,29 @@ StudySpec quick(StudySpec study) {
   study.prune = 3;
   study.seeds.resize(std::min<std::size_t>(3, study.seeds.size()));
   for (OptimizerSpec& optimizer : study.optimizers) {
+    optimizer.part_of.clear();  // what the whole grid drops, the part may need
     if (optimizer.method != "full-to") continue;
     for (auto& [name, values] : optimizer.grid) {
       if (name == "decay" && values.size() > 1) values.resize(1);
+    }
+  }
+  return study;
+}
+
+StudySpec from_zeros(StudySpec study) {
+  study.name += "-zeros";
+  for (TaskSpec& task : study.tasks) {
+    if (task.model != "logistic") {
+      throw std::invalid_argument(fmt::format(
+          "Invalid --start zeros: {} has a net, whose gradient at zero weights tells nothing",
+          study.name));
+    }
+    task.init = train::Init::zeros;
+  }
+  for (OptimizerSpec& optimizer : study.optimizers) {
+    if (optimizer.label != "full-to") continue;
+    for (auto& [name, values] : optimizer.grid) {
+      if (name == "alpha") values = {"0.01", "0.1"};
     }
   }
   return study;

@@ -39,6 +39,11 @@ const std::vector<PaperExperiment>& paper_experiments();
 /// a quarter of its settings. Under another name, so that one store holds both.
 StudySpec quick(StudySpec study);
 
+/// The same from weights of zero: part of what a trainable optimizer learns is to forget a random
+/// start. Full-TO has the paper's alphas there, because |w| stays small. Throws
+/// std::invalid_argument for a net, which does not learn from zeros.
+StudySpec from_zeros(StudySpec study);
+
 /// Table 3: bytes of state.
 struct MemoryCell {
   std::string task;

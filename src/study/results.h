@@ -16,49 +16,52 @@
 
 namespace tandem::study {
 
+// Members have initializers so that whoever makes one names only what it has.
+
 /// One member on one seed.
 struct Run {
-  OptionMap options;  // every option, resolved
+  OptionMap options = {};  // every option, resolved
   std::uint64_t seed = 0;
   bool diverged = false;
   bool pruned = false;  // left the grid early, by successive halving
   std::size_t state_bytes = 0;
-  std::vector<train::Point> points;  // the first is the start
+  std::vector<train::Point> points = {};  // the first is the start
 };
 
 struct OptimizerRuns {
-  std::string label;  // unique within the study: what tables and legends say
-  std::string method;
+  std::string label = {};  // unique within the study: what tables and legends say
+  std::string method = {};
   bool baseline = false;
-  std::map<std::string, std::vector<std::string>> grid;  // options with more than one value
-  std::vector<Run> tuned;                                // the whole grid, on the tuning seed
-  std::vector<Run> measured;                             // the best of it, a run a seed
+  bool ablation = false;
+  std::map<std::string, std::vector<std::string>> grid = {};  // options with more than one value
+  std::vector<Run> tuned = {};                                // the whole grid, on the tuning seed
+  std::vector<Run> measured = {};                             // the best of it, a run a seed
 };
 
 struct TaskRuns {
-  std::string name;  // unique within the study
-  std::string data;
-  std::string model;
+  std::string name = {};  // unique within the study
+  std::string data = {};
+  std::string model = {};
   double lambda = 0;
   std::size_t batch = 0;
   std::size_t samples = 0;
   std::size_t dimension = 0;
-  std::optional<double> optimum;  // F*, for convex tasks
-  std::vector<OptimizerRuns> optimizers;
+  std::optional<double> optimum = {};  // F*, for convex tasks
+  std::vector<OptimizerRuns> optimizers = {};
 };
 
 struct StudyRuns {
-  std::string name;
+  std::string name = {};
   bool pruned = false;    // the grid was pruned by successive halving
   bool complete = false;  // nothing is left to do
   std::size_t epochs = 0;
   std::uint64_t tune_seed = 0;
-  std::vector<std::uint64_t> seeds;
-  std::string text;     // the study file, in its canonical form
-  std::string command;  // reproduces it
-  std::string version;
-  std::string machine;
-  std::vector<TaskRuns> tasks;
+  std::vector<std::uint64_t> seeds = {};
+  std::string text = {};     // the study file, in its canonical form
+  std::string command = {};  // reproduces it
+  std::string version = {};
+  std::string machine = {};
+  std::vector<TaskRuns> tasks = {};
 };
 
 }  // namespace tandem::study

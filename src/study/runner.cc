@@ -144,7 +144,7 @@ Runner::Runner(StudySpec study, RunOptions options)
   for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
     const auto problem = problem_of(plan_.tasks[t].spec);
     for (std::size_t o = 0; o < grids_.size(); ++o) {
-      const std::size_t count = grids_[o].size();
+      const std::size_t count = tuning_members(o);
       const std::size_t each = study_.prune != 0 ? count : members_a_unit(t, o);
       for (std::size_t first = 0; first < count; first += each) {
         const std::size_t last = std::min(first + each, count);
@@ -192,6 +192,19 @@ train::TrainOptions Runner::train_options(const TaskSpec& task, std::uint64_t se
   options.shuffle = task.shuffle;
   options.sampling = task.sampling;
   return options;
+}
+
+std::size_t Runner::tuned_by(std::size_t optimizer) const {
+  const std::string& whole = study_.optimizers[optimizer].part_of;
+  if (whole.empty()) return optimizer;
+  return static_cast<std::size_t>(
+      std::find_if(study_.optimizers.begin(), study_.optimizers.end(),
+                   [&](const OptimizerSpec& each) { return each.label == whole; }) -
+      study_.optimizers.begin());
+}
+
+std::size_t Runner::tuning_members(std::size_t optimizer) const {
+  return tuned_by(optimizer) == optimizer ? grids_[optimizer].size() : 0;
 }
 
 double Runner::work_of(std::size_t task, std::size_t optimizer) const {
@@ -252,7 +265,7 @@ double Runner::estimate_seconds() {
         step = std::max(step, 4 * d * std::min(steps / 2, d) / 2e10);
       }
       const double evaluation = (first - began) / members;
-      const auto runs = static_cast<double>(grids_[o].size() + study_.seeds.size());
+      const auto runs = static_cast<double>(tuning_members(o) + study_.seeds.size());
       all += runs * (steps * step + static_cast<double>(study_.epochs + 1) * evaluation);
     }
   }
@@ -297,7 +310,7 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
   }
   for (std::size_t t = 0; t < plan_.tasks.size(); ++t) {
     for (std::size_t o = 0; o < grids_.size(); ++o) {
-      work.all_work += work_of(t, o) * static_cast<double>(grids_[o].size() + study_.seeds.size());
+      work.all_work += work_of(t, o) * static_cast<double>(tuning_members(o) + study_.seeds.size());
     }
   }
   try {
@@ -391,25 +404,35 @@ bool Runner::add_measuring(Work& work) {
     std::vector<store::MemberRow> rows;
     for (std::size_t o = 0; o < study_.optimizers.size(); ++o) {
       const std::string& label = study_.optimizers[o].label;
-      const std::pair<std::int64_t, std::string> key{work.tasks[t].id, label};
-      if (work.measured.contains({t, o}) || tuning.contains(key)) continue;
+      const std::size_t whole = tuned_by(o);
+      const std::string& tuned_label = study_.optimizers[whole].label;
+      if (work.measured.contains({t, o}) || tuning.contains({work.tasks[t].id, tuned_label})) {
+        continue;
+      }
       work.measured.insert({t, o});
       if (rows.empty()) rows = work.store.members(work.tasks[t].id, true);
-      std::vector<Run> tuned;
+      OptimizerRuns all;
       for (const store::MemberRow& row : rows) {
-        if (row.optimizer != label || row.phase != store::Phase::tune) continue;
-        tuned.push_back({.options = row.options,
-                         .seed = row.seed,
-                         .diverged = row.diverged,
-                         .pruned = row.pruned,
-                         .state_bytes = row.state_bytes,
-                         .points = row.points});
+        if (row.optimizer != tuned_label || row.phase != store::Phase::tune) continue;
+        all.tuned.push_back({.options = row.options,
+                             .seed = row.seed,
+                             .diverged = row.diverged,
+                             .pruned = row.pruned,
+                             .state_bytes = row.state_bytes,
+                             .points = row.points});
       }
-      const Run* best = best_of_grid(tuned);
+      const OptimizerRuns own = whole == o ? std::move(all) : restricted(all, study_.optimizers[o]);
+      const Run* best = best_of_grid(own);
       if (best == nullptr) continue;
       work.best[{t, o}] = min_loss(*best).value_or(0);
-      if (planned.contains(key)) continue;
-      const auto chosen = static_cast<std::size_t>(best - tuned.data());
+      if (planned.contains({work.tasks[t].id, label})) continue;
+      if (whole != o && best_of_grid(all)->options == best->options) continue;  // measured there
+      const auto chosen =
+          static_cast<std::size_t>(std::find_if(grids_[o].begin(), grids_[o].end(),
+                                                [&](const train::Setting& setting) {
+                                                  return resolved_options(setting) == best->options;
+                                                }) -
+                                   grids_[o].begin());
       const std::size_t each = seeds_a_unit(t, o);
       for (std::size_t s = 0; s < study_.seeds.size(); s += each) {
         const std::size_t end = std::min(s + each, study_.seeds.size());

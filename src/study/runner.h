@@ -95,6 +95,10 @@ class Runner {
   std::shared_ptr<const data::Task> data_of(const TaskSpec& task);
   std::unique_ptr<Problem> problem_of(const TaskSpec& task);
   train::TrainOptions train_options(const TaskSpec& task, std::uint64_t seed) const;
+  /// Whose tuning runs decide: the optimizer itself, or the one whose grid it is a part of.
+  std::size_t tuned_by(std::size_t optimizer) const;
+  /// Members that it trains on the tuning seed: none where its grid is a part of another's.
+  std::size_t tuning_members(std::size_t optimizer) const;
   /// Floats touched by one member over all epochs: what work is measured in.
   double work_of(std::size_t task, std::size_t optimizer) const;
   std::size_t members_a_unit(std::size_t task, std::size_t optimizer) const;

@@ -146,6 +146,53 @@ TEST_F(RunnerTest, RowsAreThoseOfATrainerRunByHand) {
   EXPECT_TRUE(runs.tasks.at(0).optimum.has_value());
 }
 
+TEST_F(RunnerTest, APartOfAGridIsMeasuredWithoutBeingTrainedAgain) {
+  const std::string parts = std::string(kOptimizers) + R"(
+[[optimizer]]
+part_of = "mine"
+label = "zero"
+ablation = true
+alpha = 0
+[[optimizer]]
+part_of = "mine"
+label = "positive"
+ablation = true
+alpha = 0.1
+)";
+  const auto rows = run(study_text("epochs = 3\ntune_seed = 7", parts));
+  const auto whole = of(rows, "mine", Phase::tune);
+  ASSERT_EQ(whole.size(), 4U);
+  EXPECT_TRUE(of(rows, "zero", Phase::tune).empty());
+  EXPECT_TRUE(of(rows, "positive", Phase::tune).empty());
+  // One of the parts holds the best of all, which is measured already.
+  const std::string& best_alpha = of(rows, "mine", Phase::measure).at(0).options.at("alpha");
+  const std::string with_best = best_alpha == "0" ? "zero" : "positive";
+  const std::string other = best_alpha == "0" ? "positive" : "zero";
+  EXPECT_TRUE(of(rows, with_best, Phase::measure).empty());
+  EXPECT_EQ(of(rows, other, Phase::measure).size(), 2U);
+
+  const StudyRuns runs = load_study(Store::open(path_, Store::Mode::read), "s");
+  const auto& optimizers = runs.tasks.at(0).optimizers;
+  ASSERT_EQ(optimizers.size(), 4U);
+  EXPECT_EQ(optimizers[0].label, "adam");
+  EXPECT_EQ(optimizers[1].label, "mine");
+  EXPECT_EQ(optimizers[2].label, "zero");
+  EXPECT_EQ(optimizers[3].label, "positive");
+  EXPECT_FALSE(optimizers[1].ablation);
+  for (std::size_t i : {2, 3}) {
+    EXPECT_TRUE(optimizers[i].ablation);
+    ASSERT_EQ(optimizers[i].tuned.size(), 2U);
+    ASSERT_EQ(optimizers[i].measured.size(), 2U);
+    const std::string alpha = i == 2 ? "0" : "0.1";
+    for (const study::Run& run : optimizers[i].tuned) EXPECT_EQ(run.options.at("alpha"), alpha);
+    EXPECT_EQ(optimizers[i].measured[0].options, best_of_grid(optimizers[i])->options);
+    EXPECT_EQ(optimizers[i].measured[0].seed, 1U);
+  }
+  const std::vector<Row> table = compare(runs);
+  ASSERT_EQ(table.size(), 4U);
+  EXPECT_EQ(table[with_best == "zero" ? 2 : 3].rho, table[1].rho);
+}
+
 TEST_F(RunnerTest, OptionsAreResolved) {
   const OptionMap options = resolved_options({"svrg+diag-to", {{"lr", "0.5"}}});
   EXPECT_EQ(options.at("lr"), "0.5");

@@ -26,6 +26,8 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kMostSettings = 100'000;
 constexpr std::uint64_t kMostEpochs = 1'000'000;
 
+const std::set<std::string> kNotOptions{"name", "label", "baseline", "part_of", "ablation"};
+
 /// Reads one table of the file; every key must be asked for, or finish() refuses it.
 class Section {
  public:
@@ -224,19 +226,62 @@ void read_task(Section& section, std::vector<TaskSpec>& tasks) {
   }
 }
 
-OptimizerSpec read_optimizer(Section& section) {
+/// The optimizer that part_of names, among those above.
+const OptimizerSpec& whole_of(Section& section, const std::string& label,
+                              const std::vector<OptimizerSpec>& above) {
+  std::vector<std::string> wholes;
+  for (const OptimizerSpec& other : above) {
+    if (!other.part_of.empty()) continue;
+    if (other.label == label) return other;
+    wholes.push_back(other.label);
+  }
+  throw section.error(*section.find("part_of"),
+                      fmt::format("Invalid part_of: {}, expected the label of an optimizer above "
+                                  "that has a grid of its own{}",
+                                  label, suggestion(label, wholes)));
+}
+
+/// A part's grid: the whole one, with the values that the part names in place of all of them.
+Grid part_grid(Section& section, const OptimizerSpec& whole, const Grid& named) {
+  Grid grid = whole.grid;
+  for (const auto& [name, values] : named) {
+    const auto same = std::find_if(grid.begin(), grid.end(),
+                                   [&](const auto& option) { return option.first == name; });
+    for (const std::string& value : values) {
+      if (same == grid.end() ||
+          std::find(same->second.begin(), same->second.end(), value) == same->second.end()) {
+        throw section.error(
+            *section.find(name),
+            fmt::format("Invalid {}: {} is not in the grid of {}", name, value, whole.label));
+      }
+    }
+    same->second = values;
+  }
+  return grid;
+}
+
+OptimizerSpec read_optimizer(Section& section, const std::vector<OptimizerSpec>& above) {
   OptimizerSpec optimizer;
-  optimizer.method = section.value<std::string>("name", "", "the name of an optimizer");
+  optimizer.part_of = section.value<std::string>("part_of", "", "the label of an optimizer");
+  const OptimizerSpec* whole =
+      optimizer.part_of.empty() ? nullptr : &whole_of(section, optimizer.part_of, above);
+  optimizer.method = section.value<std::string>("name", whole != nullptr ? whole->method : "",
+                                                "the name of an optimizer");
   if (optimizer.method.empty()) throw section.error("Missing name: the name of an optimizer");
   section.check("name", [&] { sources::parse_method(optimizer.method); });
+  if (whole != nullptr && whole->method != optimizer.method) {
+    throw section.expected_error(*section.find("name"), "name",
+                                 fmt::format("{}, as {} has it", whole->method, whole->label));
+  }
   optimizer.label = section.value<std::string>("label", optimizer.method, "text");
   if (optimizer.label.empty()) throw section.error(*section.find("label"), "Invalid label: empty");
   optimizer.baseline = section.value<bool>("baseline", false, "true or false");
+  optimizer.ablation = section.value<bool>("ablation", false, "true or false");
   // TOML's tables do not keep their order: rates first, then by name.
   std::vector<std::string> keys{"lr", "alpha", "beta", "decay"};
   for (const auto& [key, node] : section.table()) {
     const std::string name(key.str());
-    if (name == "name" || name == "label" || name == "baseline") continue;
+    if (kNotOptions.contains(name)) continue;
     if (std::find(keys.begin(), keys.end(), name) == keys.end()) keys.push_back(name);
   }
   for (const std::string& key : keys) {
@@ -250,6 +295,7 @@ OptimizerSpec read_optimizer(Section& section) {
     }
     if (!values.empty()) optimizer.grid.push_back({key, std::move(values)});
   }
+  if (whole != nullptr) optimizer.grid = part_grid(section, *whole, optimizer.grid);
   return optimizer;
 }
 
@@ -327,7 +373,11 @@ StudySpec parse_study(std::string_view text, const std::string& file) {
   for (const TaskSpec& task : study.tasks) lambda = std::max(lambda, task.lambda);
   std::size_t baselines = 0;
   for (Section& section : sections(top, "optimizer", file)) {
-    OptimizerSpec optimizer = read_optimizer(section);
+    OptimizerSpec optimizer = read_optimizer(section, study.optimizers);
+    if (!optimizer.part_of.empty() && study.prune != 0) {
+      throw section.error(*section.find("part_of"),
+                          "Invalid part_of: the grid is pruned, and a part of it with the whole");
+    }
     for (const OptimizerSpec& other : study.optimizers) {
       if (other.label == optimizer.label) {
         throw section.error(
@@ -386,9 +436,14 @@ std::string canonical_text(const StudySpec& study) {
   text += "],\n\"optimizers\": [\n";
   for (const OptimizerSpec& optimizer : study.optimizers) {
     const char* comma = &optimizer == &study.optimizers.front() ? " " : ",";
-    text += fmt::format("{}{{\"label\": {}, \"method\": {}, \"baseline\": {}, \"grid\": {{\n",
-                        comma, Json(optimizer.label).dump(), Json(optimizer.method).dump(),
+    text += fmt::format("{}{{\"label\": {}, \"method\": {}, \"baseline\": {}", comma,
+                        Json(optimizer.label).dump(), Json(optimizer.method).dump(),
                         optimizer.baseline);
+    if (!optimizer.part_of.empty()) {
+      text += fmt::format(", \"part_of\": {}", Json(optimizer.part_of).dump());
+    }
+    if (optimizer.ablation) text += ", \"ablation\": true";
+    text += ", \"grid\": {\n";
     for (const auto& option : optimizer.grid) {
       const char* mark = &option == &optimizer.grid.front() ? " " : ",";
       text +=
@@ -397,6 +452,33 @@ std::string canonical_text(const StudySpec& study) {
     text += "}}\n";
   }
   return text + "]\n}";
+}
+
+std::vector<OptimizerSpec> optimizers_of(std::string_view canonical) {
+  const Json study = Json::parse(canonical, nullptr, /*allow_exceptions=*/false);
+  std::vector<OptimizerSpec> optimizers;
+  if (!study.is_object() || !study.contains("optimizers")) return optimizers;
+  for (const Json& json : study.at("optimizers")) {
+    OptimizerSpec optimizer{.label = json.at("label"),
+                            .method = json.at("method"),
+                            .baseline = json.at("baseline"),
+                            .part_of = json.value("part_of", ""),
+                            .ablation = json.value("ablation", false),
+                            .grid = {}};
+    for (const auto& [name, values] : json.at("grid").items()) {
+      optimizer.grid.emplace_back(name, values.get<std::vector<std::string>>());
+    }
+    optimizers.push_back(std::move(optimizer));
+  }
+  return optimizers;
+}
+
+bool in_grid(const Grid& grid, const OptionMap& options) {
+  return std::all_of(grid.begin(), grid.end(), [&](const auto& option) {
+    const auto found = options.find(option.first);
+    return found != options.end() && std::find(option.second.begin(), option.second.end(),
+                                               found->second) != option.second.end();
+  });
 }
 
 }  // namespace tandem::study

@@ -31,6 +31,11 @@ struct OptimizerSpec {
   std::string label;  // unique: what tables say
   std::string method;
   bool baseline = false;
+  /// Not empty: the label of an optimizer whose grid this one's is a part of. It has no runs of its
+  /// own on the tuning seed; its best setting is measured like all others.
+  std::string part_of = {};
+  /// Shown apart from the comparison proper, and a family of its own in Holm's correction.
+  bool ablation = false;
   Grid grid = {};
 };
 
@@ -58,6 +63,12 @@ StudySpec read_study(const std::filesystem::path& file);
 /// JSON with every value in a fixed order: studies with the same text are the same. A line for each
 /// value, so that the store can name the one that differs.
 std::string canonical_text(const StudySpec& study);
+
+/// The optimizers of a study from its canonical text; none where it is not one.
+std::vector<OptimizerSpec> optimizers_of(std::string_view canonical);
+
+/// Whether a run with these options is in the grid.
+bool in_grid(const Grid& grid, const OptionMap& options);
 
 /// One name for a task, unique in a study: what tables and keys say.
 std::string task_name(const TaskSpec& task);

@@ -114,6 +114,57 @@ TEST(StudyFile, TheFilesOfTheRepositoryAreRight) {
   EXPECT_GT(files, 0U);
 }
 
+TEST(StudyFile, APartOfAGridTakesTheRestFromTheWhole) {
+  const std::string text = std::string(kExample) +
+                           "[[optimizer]]\npart_of = \"diag-to\"\nlabel = \"alpha = 0\"\n"
+                           "ablation = true\nalpha = 0\ndecay = [0.8, 1]\n";
+  const StudySpec study = parse(text);
+  const OptimizerSpec& part = study.optimizers.at(2);
+  EXPECT_EQ(part.method, "diag-to");
+  EXPECT_EQ(part.part_of, "diag-to");
+  EXPECT_TRUE(part.ablation);
+  EXPECT_FALSE(study.optimizers[1].ablation);
+  EXPECT_EQ(part.grid, (Grid{{"lr", {"0.01", "0.1", "0.5"}},
+                             {"alpha", {"0"}},
+                             {"beta", {"0.1", "0.5", "1"}},
+                             {"decay", {"0.8", "1"}}}));
+  EXPECT_TRUE(in_grid(part.grid, {{"lr", "0.1"}, {"alpha", "0"}, {"beta", "1"}, {"decay", "1"}}));
+  EXPECT_FALSE(
+      in_grid(part.grid, {{"lr", "0.1"}, {"alpha", "0.1"}, {"beta", "1"}, {"decay", "1"}}));
+  EXPECT_FALSE(in_grid(part.grid, {{"lr", "0.1"}, {"alpha", "0"}}));
+
+  const std::string canonical = canonical_text(study);
+  EXPECT_NE(canonical, canonical_text(parse(kExample)));
+  const std::vector<OptimizerSpec> again = optimizers_of(canonical);
+  ASSERT_EQ(again.size(), 3U);
+  for (std::size_t i = 0; i < again.size(); ++i) {
+    EXPECT_EQ(again[i].label, study.optimizers[i].label);
+    EXPECT_EQ(again[i].method, study.optimizers[i].method);
+    EXPECT_EQ(again[i].baseline, study.optimizers[i].baseline);
+    EXPECT_EQ(again[i].part_of, study.optimizers[i].part_of);
+    EXPECT_EQ(again[i].ablation, study.optimizers[i].ablation);
+    EXPECT_EQ(again[i].grid, study.optimizers[i].grid);
+  }
+  EXPECT_TRUE(optimizers_of("no study").empty());
+  EXPECT_TRUE(optimizers_of("{}").empty());
+}
+
+TEST(StudyFile, WrongPartsAreNamed) {
+  const std::string above = kTask + kAdam + "lr = [0.1, 0.2]\n[[optimizer]]\nlabel = \"p\"\n";
+  expect_error(above + "part_of = \"adma\"\n", 8,
+               {"Invalid part_of: adma", "an optimizer above", "did you mean 'adam'"});
+  expect_error(above + "part_of = \"adam\"\nlr = 0.3\n", 9,
+               {"Invalid lr: 0.3 is not in the grid of adam"});
+  expect_error(above + "part_of = \"adam\"\ndecay = 0.3\n", 9,
+               {"Invalid decay: 0.3 is not in the grid of adam"});
+  expect_error(above + "part_of = \"adam\"\nname = \"sgd\"\n", 9,
+               {"Invalid name", "expected adam, as adam has it"});
+  expect_error(above + "part_of = \"adam\"\nlr = 0.1\n[[optimizer]]\npart_of = \"p\"\n", 11,
+               {"Invalid part_of: p"});
+  expect_error("prune = 2\n" + above + "part_of = \"adam\"\nlr = 0.1\n", 9,
+               {"Invalid part_of: the grid is pruned"});
+}
+
 TEST(StudyFile, DefaultsAreThoseOfTheManual) {
   const StudySpec study = parse_study(kTask + kAdam, "folder/some.name.toml");
   EXPECT_EQ(study.name, "some.name");

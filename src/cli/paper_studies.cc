@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "cli/paper_studies.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/interrupt.h"
+#include "cli/progress.h"
+#include "data/dataset.h"
+#include "report/paper_report.h"
+#include "report/study_report.h"
+#include "store/store.h"
+#include "study/builtin.h"
+#include "study/comparison.h"
+#include "study/load.h"
+#include "study/paper_controls.h"
+#include "study/runner.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A line of the command's own, to be typed again; stores and folders are the reader's.
+std::string command_text(const PaperOptions& options) {
+  std::string text = fmt::format("tandem paper {} --budget {}", options.name, options.budget);
+  if (options.start != "normal") text += " --start " + options.start;
+  for (const std::string& data : options.data) text += " --data " + data;
+  return text;
+}
+
+class Experiment {
+ public:
+  Experiment(const study::PaperExperiment& experiment, const PaperOptions& options,
+             const Common& common)
+      : experiment_(experiment), options_(options), common_(common), progress_(!common.quiet) {}
+
+  int run() {
+    catch_interrupts();
+    store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
+    results_.title = experiment_.what;
+    results_.command = command_text(options_);
+    if (options_.budget == "quick") {
+      results_.note =
+          "Quick: a quarter of the epochs, three seeds, grids pruned by successive halving. "
+          "`--budget full` is the paper's protocol.";
+    }
+    for (const std::string& path : experiment_.studies) {
+      study::StudySpec spec =
+          study::parse_study(study::builtin_study(path), std::filesystem::path(path).filename());
+      if (!wanted(spec)) continue;
+      if (options_.start == "zeros") spec = study::from_zeros(std::move(spec));
+      if (options_.budget == "quick") spec = study::quick(std::move(spec));
+      const std::string name = spec.name;
+      try {
+        if (!run_study(std::move(spec), store)) return kInterrupted;
+      } catch (const data::DataError& error) {
+        results_.missing.emplace_back(name, error.what());
+        say(fmt::format("{}: no data: {}", name, error.what()));
+      }
+    }
+    if (results_.studies.empty() && results_.missing.empty()) {
+      throw std::invalid_argument(fmt::format("Invalid --data: '{}' has no study of {}",
+                                              options_.name, fmt::join(options_.data, ", ")));
+    }
+    common_.json ? show_json() : show();
+    if (!options_.out.empty()) {
+      std::string name = options_.name;
+      if (options_.start != "normal") name += "-" + options_.start;
+      if (options_.budget == "quick") name += "-quick";
+      const auto page = report::write_paper(options_.out, name, results_);
+      say(fmt::format("the results are in {}", page.string()));
+    }
+    return results_.studies.empty() ? kData : kDone;
+  }
+
+ private:
+  void say(const std::string& text) {
+    progress_.clear();
+    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
+  }
+
+  bool wanted(const study::StudySpec& spec) const {
+    return options_.data.empty() ||
+           std::any_of(spec.tasks.begin(), spec.tasks.end(), [&](const study::TaskSpec& task) {
+             return std::find(options_.data.begin(), options_.data.end(), task.data) !=
+                    options_.data.end();
+           });
+  }
+
+  bool run_study(study::StudySpec spec, store::Store& store) {
+    const std::string name = spec.name;
+    study::Runner runner(std::move(spec), {.data_dir = options_.data_dir,
+                                           .memory = options_.memory << 20,
+                                           .command = results_.command});
+    say(fmt::format("{}: {} members on {} tasks, {} epochs each", name, runner.plan().members,
+                    runner.plan().tasks.size(), runner.study().epochs));
+    const bool done = runner.run(store, [&](const study::Status& status) {
+      if (progress_.due()) {
+        progress_.show(status.part,
+                       fmt::format("{}: {}; best: {}", name, status.doing, status.best));
+      }
+      return !interrupted();
+    });
+    progress_.clear();
+    if (!done) {
+      fmt::print(stderr, "tandem: interrupted; the same command goes on from {}\n",
+                 options_.store.string());
+      return false;
+    }
+    const study::Timing& timing = runner.timing();
+    if (timing.member_epochs > 0) {
+      say(fmt::format("{}: {}, {:.0f} member-epochs a second, evaluation included; store {:.2f} %",
+                      name, duration_text(timing.all), timing.member_epochs / timing.training,
+                      100 * timing.store / timing.all));
+    }
+    results_.studies.push_back(study::load_study(store, name));
+    return true;
+  }
+
+  std::vector<study::Row> rows() const {
+    std::vector<study::Row> all;
+    for (const study::StudyRuns& study : results_.studies) {
+      for (study::Row& row : study::compare(study)) all.push_back(std::move(row));
+    }
+    study::adjust(all);
+    return all;
+  }
+
+  std::vector<study::Verdict> verdicts() const {
+    std::vector<study::Verdict> all;
+    for (const study::StudyRuns& study : results_.studies) {
+      for (study::Verdict& verdict : study::verdicts(study)) all.push_back(std::move(verdict));
+    }
+    return all;
+  }
+
+  void show_json() const {
+    for (const study::Row& row : rows()) {
+      Json json = study::to_json(row);
+      const study::PaperCell* cell =
+          study::paper_cell(row.data, row.model, row.lambda, row.optimizer);
+      json["paper_rho"] = cell != nullptr && cell->rho ? Json(*cell->rho) : Json(nullptr);
+      json["paper_mark"] =
+          cell != nullptr && cell->mark != 0 ? Json(std::string(1, cell->mark)) : Json(nullptr);
+      json["budget"] = options_.budget;
+      fmt::print("{}\n", json.dump());
+    }
+    for (const study::Verdict& verdict : verdicts()) {
+      fmt::print("{}\n", Json{{"event", "verdict"},
+                              {"task", verdict.task},
+                              {"to_beats_adam", verdict.to_beats_adam},
+                              {"momentum_beats_adam", verdict.momentum_beats_adam},
+                              {"to_beats_wide_adam", verdict.to_beats_wide_adam},
+                              {"to_beats_wide_adam_at_equal_budget",
+                               verdict.to_beats_wide_adam_at_equal_budget},
+                              {"momentum_beats_wide_adam_at_equal_budget",
+                               verdict.momentum_beats_wide_adam_at_equal_budget},
+                              {"learning_helps", verdict.learning_helps}}
+                             .dump());
+    }
+    for (const auto& [name, why] : results_.missing) {
+      fmt::print("{}\n", Json{{"event", "no data"}, {"study", name}, {"why", why}}.dump());
+    }
+  }
+
+  void show() const {
+    const std::vector<study::Row> all = rows();
+    std::vector<std::string> missing;
+    for (const auto& [name, why] : results_.missing) missing.push_back(name);
+    const auto title = [&](const char* text) {
+      if (common_.quiet) return;
+      std::fflush(stdout);  // in this order in a file too
+      fmt::print(stderr, "\n{}\n\n", text);
+    };
+    title("rho x 1e3 against Adam and its mark: ours (the paper's)");
+    fmt::print("{}", report::beside_paper(report::part_of_rows(all, false), missing).terminal());
+    const std::vector<study::Row> ablations = report::part_of_rows(all, true);
+    if (!ablations.empty()) {
+      title("Ablations, against Adam");
+      fmt::print("{}", report::beside_paper(ablations, {}).terminal());
+      title("Against Adam with TO's rates too");
+      fmt::print("{}", report::control_table(of_all(study::against_wide_adam)).terminal());
+      title("What learning A contributes: alpha > 0 against alpha = 0");
+      fmt::print("{}", report::control_table(of_all(study::against_no_learning)).terminal());
+      fmt::print("\n{}\n", study::verdict_text(verdicts()));
+    }
+    if (const report::Table epochs = report::epochs_table(results_.studies); epochs.rows() > 0) {
+      title("rho x 1e3 on the tuning seed, had training ended after T epochs");
+      fmt::print("{}", epochs.terminal());
+    }
+    if (common_.quiet) return;
+    std::fflush(stdout);
+    fmt::print(stderr,
+               "{}{}tandem report --store {} shows the statistics, the edges of the grids and the "
+               "same at equal cost\n",
+               results_.note, results_.note.empty() ? "" : "\n", options_.store.string());
+  }
+
+  std::vector<study::Row> of_all(std::vector<study::Row> (*make)(const study::StudyRuns&)) const {
+    std::vector<study::Row> all;
+    for (const study::StudyRuns& study : results_.studies) {
+      for (study::Row& row : make(study)) all.push_back(std::move(row));
+    }
+    study::adjust(all);
+    return all;
+  }
+
+  const study::PaperExperiment& experiment_;
+  const PaperOptions& options_;
+  const Common& common_;
+  Progress progress_;
+  report::PaperResults results_;
+};
+
+}  // namespace
+
+int run_paper_studies(const study::PaperExperiment& experiment, const PaperOptions& options,
+                      const Common& common) {
+  return Experiment(experiment, options, common).run();
+}
+
+}  // namespace tandem::cli
