@@ -14,15 +14,15 @@
 #include "base/machine.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/paper_lambda.h"
+#include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "report/study_report.h"
 #include "report/table.h"
 #include "store/store.h"
 #include "study/builtin.h"
 #include "study/comparison.h"
-#include "study/load.h"
 #include "study/paper.h"
-#include "study/runner.h"
 
 namespace tandem::cli {
 namespace {
@@ -133,7 +133,7 @@ class Experiment {
         if (!run_study(std::move(spec), store)) return kInterrupted;
       } catch (const data::DataError& error) {
         missing_.emplace_back(path, error.what());
-        say(fmt::format("{}: no data: {}", path, error.what()));
+        say(progress_, common_, fmt::format("{}: no data: {}", path, error.what()));
       }
     }
     show();
@@ -141,11 +141,6 @@ class Experiment {
   }
 
  private:
-  void say(const std::string& text) {
-    progress_.clear();
-    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
-  }
-
   bool wanted(const study::StudySpec& spec) const {
     if (options_.data.empty()) return true;
     for (const study::TaskSpec& task : spec.tasks) {
@@ -157,31 +152,14 @@ class Experiment {
   }
 
   bool run_study(study::StudySpec spec, store::Store& store) {
-    const std::string name = spec.name;
-    study::Runner runner(
+    const auto runs = run_paper_study(
         std::move(spec),
         {.data_dir = options_.data_dir,
          .memory = options_.memory << 20,
-         .command = fmt::format("tandem paper {} --budget {}", experiment_.name, options_.budget)});
-    say(fmt::format("{}: {} members on {} tasks, {} epochs each", name, runner.plan().members,
-                    runner.plan().tasks.size(), runner.study().epochs));
-    const bool done = runner.run(store, [&](const study::Status& status) {
-      progress_.show(status.part, fmt::format("{}: {}; best: {}", name, status.doing, status.best));
-      return !interrupted();
-    });
-    progress_.clear();
-    if (!done) {
-      fmt::print(stderr, "tandem: interrupted; the same command goes on from {}\n",
-                 options_.store.string());
-      return false;
-    }
-    const study::Timing& timing = runner.timing();
-    if (timing.member_epochs > 0) {
-      say(fmt::format("{}: {}, {:.0f} member-epochs a second", name, duration_text(timing.all),
-                      timing.member_epochs / timing.training));
-    }
-    const study::StudyRuns runs = study::load_study(store, name);
-    for (study::Row& row : study::compare(runs)) rows_.push_back(std::move(row));
+         .command = fmt::format("tandem paper {} --budget {}", experiment_.name, options_.budget)},
+        store, progress_, common_);
+    if (!runs) return false;
+    for (study::Row& row : study::compare(*runs)) rows_.push_back(std::move(row));
     return true;
   }
 
@@ -261,6 +239,15 @@ int run_paper(const Options& options, const Common& common) {
           fmt::format("'{}' is not in this version of Tandem yet", options.name));
     }
     if (options.name == "memory") return show_memory(common);
+    if (options.name == "lambda") {
+      return run_lambda(experiment,
+                        {.budget = options.budget,
+                         .data = options.data,
+                         .store = options.store,
+                         .data_dir = options.data_dir,
+                         .memory = options.memory},
+                        common);
+    }
     return Experiment(experiment, options, common).run();
   }
   throw std::invalid_argument(
