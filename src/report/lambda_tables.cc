@@ -103,7 +103,7 @@ Table lambda_details(const std::vector<LambdaOutcome>& outcomes) {
     for (const LambdaScore& score : outcome.choice->scores) {
       const auto& best = score.best;
       table.add({outcome.data, exact(score.lambda), best ? rounded(best->loss) : "diverged",
-                 best ? rounded(best->accuracy) : "", best ? setting_text(best->options) : "",
+                 rounded(score.accuracy), best ? setting_text(best->options) : "",
                  best ? std::to_string(best->epoch) : "", with_deviation(score.measured_loss),
                  with_deviation(score.measured_accuracy), setting_text(score.measured_options)});
     }
@@ -157,7 +157,9 @@ std::vector<std::string> lambda_notes(const std::vector<LambdaOutcome>& outcomes
       "\"By accuracy\" would be chosen by the greatest validation accuracy, \"by seeds\" by the "
       "mean over the other seeds. Those ran the setting with the least training loss, since that "
       "is "
-      "what studies tune by; of each the best epoch counts (mean +- standard deviation)."};
+      "what studies tune by; of each the best epoch counts (mean +- standard deviation). "
+      "Accuracies are the greatest, "
+      "be it in another epoch or setting than the least loss."};
   const bool pruned = std::any_of(outcomes.begin(), outcomes.end(), [](const LambdaOutcome& o) {
     return o.choice && o.choice->pruned;
   });

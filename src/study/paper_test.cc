@@ -22,9 +22,15 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
       EXPECT_EQ(study.seeds.size(), 5U);
       for (const OptimizerSpec& optimizer : study.optimizers) {
         const std::size_t settings = expand(optimizer.method, optimizer.grid).size();
-        if (optimizer.method == "adam" || optimizer.method == "momentum") EXPECT_EQ(settings, 36U);
-        if (optimizer.method == "diag-to" || optimizer.method == "ro-to") EXPECT_EQ(settings, 900U);
-        if (optimizer.method == "full-to") EXPECT_LE(settings, 20U);
+        if (optimizer.method == "adam" || optimizer.method == "momentum") {
+          EXPECT_EQ(settings, 36U);
+        }
+        if (optimizer.method == "diag-to" || optimizer.method == "ro-to") {
+          EXPECT_EQ(settings, 900U);
+        }
+        if (optimizer.method == "full-to") {
+          EXPECT_LE(settings, 20U);
+        }
       }
     }
   }
@@ -68,7 +74,9 @@ TEST(Paper, MemoryIsWhatThePaperPrints) {
   EXPECT_EQ(printed(cells.front().computed), "150.8 KB");  // printed as 150
   for (const MemoryCell& cell : cells) {
     EXPECT_EQ(cell.live.has_value(), cell.computed <= std::size_t{1} << 20) << cell.task;
-    if (cell.live) EXPECT_EQ(*cell.live, cell.computed) << cell.task << " " << cell.optimizer;
+    if (cell.live) {
+      EXPECT_EQ(*cell.live, cell.computed) << cell.task << " " << cell.optimizer;
+    }
   }
 }
 
