@@ -11,7 +11,8 @@
 #include "base/machine.h"
 #include "base/suggest.h"
 #include "cli/command.h"
-#include "cli/paper_studies.h"
+#include "cli/paper_lambda.h"
+#include "cli/paper_rho.h"
 #include "report/table.h"
 #include "study/paper.h"
 
@@ -90,7 +91,17 @@ int run_paper(const PaperOptions& options, const Common& common) {
           fmt::format("'{}' is not in this version of Tandem yet", options.name));
     }
     if (options.name == "memory") return show_memory(common);
-    return run_paper_studies(experiment, options, common);
+    if (options.name == "lambda") {
+      return run_lambda(experiment,
+                        {.budget = options.budget,
+                         .data = options.data,
+                         .store = options.store,
+                         .data_dir = options.data_dir,
+                         .memory = options.memory,
+                         .out = options.out},
+                        common);
+    }
+    return run_rho(experiment, options, common);
   }
   throw std::invalid_argument(
       fmt::format("Unknown experiment '{}'{}", options.name, suggestion(options.name, names)));

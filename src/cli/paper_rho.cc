@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/paper_studies.h"
+#include "cli/paper_rho.h"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/interrupt.h"
+#include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "data/dataset.h"
 #include "report/paper_report.h"
@@ -16,9 +17,7 @@
 #include "store/store.h"
 #include "study/builtin.h"
 #include "study/comparison.h"
-#include "study/load.h"
 #include "study/paper_controls.h"
-#include "study/runner.h"
 
 namespace tandem::cli {
 namespace {
@@ -60,7 +59,7 @@ class Experiment {
         if (!run_study(std::move(spec), store)) return kInterrupted;
       } catch (const data::DataError& error) {
         results_.missing.emplace_back(name, error.what());
-        say(fmt::format("{}: no data: {}", name, error.what()));
+        say(progress_, common_, fmt::format("{}: no data: {}", name, error.what()));
       }
     }
     if (results_.studies.empty() && results_.missing.empty()) {
@@ -73,17 +72,12 @@ class Experiment {
       if (options_.start != "normal") name += "-" + options_.start;
       if (options_.budget == "quick") name += "-quick";
       const auto page = report::write_paper(options_.out, name, results_);
-      say(fmt::format("the results are in {}", page.string()));
+      say(progress_, common_, fmt::format("the results are in {}", page.string()));
     }
     return results_.studies.empty() ? kData : kDone;
   }
 
  private:
-  void say(const std::string& text) {
-    progress_.clear();
-    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
-  }
-
   bool wanted(const study::StudySpec& spec) const {
     return options_.data.empty() ||
            std::any_of(spec.tasks.begin(), spec.tasks.end(), [&](const study::TaskSpec& task) {
@@ -93,32 +87,13 @@ class Experiment {
   }
 
   bool run_study(study::StudySpec spec, store::Store& store) {
-    const std::string name = spec.name;
-    study::Runner runner(std::move(spec), {.data_dir = options_.data_dir,
-                                           .memory = options_.memory << 20,
-                                           .command = results_.command});
-    say(fmt::format("{}: {} members on {} tasks, {} epochs each", name, runner.plan().members,
-                    runner.plan().tasks.size(), runner.study().epochs));
-    const bool done = runner.run(store, [&](const study::Status& status) {
-      if (progress_.due()) {
-        progress_.show(status.part,
-                       fmt::format("{}: {}; best: {}", name, status.doing, status.best));
-      }
-      return !interrupted();
-    });
-    progress_.clear();
-    if (!done) {
-      fmt::print(stderr, "tandem: interrupted; the same command goes on from {}\n",
-                 options_.store.string());
-      return false;
-    }
-    const study::Timing& timing = runner.timing();
-    if (timing.member_epochs > 0) {
-      say(fmt::format("{}: {}, {:.0f} member-epochs a second, evaluation included; store {:.2f} %",
-                      name, duration_text(timing.all), timing.member_epochs / timing.training,
-                      100 * timing.store / timing.all));
-    }
-    results_.studies.push_back(study::load_study(store, name));
+    auto runs = run_paper_study(std::move(spec),
+                                {.data_dir = options_.data_dir,
+                                 .memory = options_.memory << 20,
+                                 .command = results_.command},
+                                store, progress_, common_);
+    if (!runs) return false;
+    results_.studies.push_back(std::move(*runs));
     return true;
   }
 
@@ -219,8 +194,8 @@ class Experiment {
 
 }  // namespace
 
-int run_paper_studies(const study::PaperExperiment& experiment, const PaperOptions& options,
-                      const Common& common) {
+int run_rho(const study::PaperExperiment& experiment, const PaperOptions& options,
+            const Common& common) {
   return Experiment(experiment, options, common).run();
 }
 

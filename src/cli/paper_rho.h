@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Experiments of the paper that are studies: runs them and shows ours beside the paper's.
+// Experiments of the paper that compare optimizers by rho: runs their studies and shows ours beside
+// the paper's.
 #pragma once
 
 #include <filesystem>
@@ -22,7 +23,7 @@ struct PaperOptions {
   std::size_t memory = 0;     // MiB
 };
 
-int run_paper_studies(const study::PaperExperiment& experiment, const PaperOptions& options,
-                      const Common& common);
+int run_rho(const study::PaperExperiment& experiment, const PaperOptions& options,
+            const Common& common);
 
 }  // namespace tandem::cli

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "cli/paper_lambda.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <tandem/tandem.h>
+
+#include <algorithm>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "base/atomic_file.h"
+#include "base/interrupt.h"
+#include "base/suggest.h"
+#include "cli/paper_study.h"
+#include "cli/progress.h"
+#include "data/dataset.h"
+#include "data/recipe.h"
+#include "report/lambda_tables.h"
+#include "store/store.h"
+#include "study/builtin.h"
+#include "study/lambda_choice.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::LambdaOutcome;
+
+Json json_of(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
+
+Json json_of(const study::LambdaScore& score) {
+  Json json{{"lambda", score.lambda}};
+  const auto& best = score.best;
+  json["validation_loss"] = best ? Json(best->loss) : Json(nullptr);
+  json["validation_accuracy"] = best ? json_of(best->accuracy) : Json(nullptr);
+  json["options"] = best ? Json(best->options) : Json(nullptr);
+  json["epoch"] = best ? Json(best->epoch) : Json(nullptr);
+  json["greatest_accuracy"] = json_of(score.accuracy);
+  json["seeds"] = score.measured;
+  json["seeds_diverged"] = score.measured_diverged;
+  json["seeds_options"] = score.measured > 0 ? Json(score.measured_options) : Json(nullptr);
+  json["seeds_loss_mean"] = json_of(score.measured_loss.mean);
+  json["seeds_loss_deviation"] = json_of(score.measured_loss.deviation);
+  json["seeds_accuracy_mean"] = json_of(score.measured_accuracy.mean);
+  json["seeds_accuracy_deviation"] = json_of(score.measured_accuracy.deviation);
+  return json;
+}
+
+Json json_of(const LambdaOutcome& outcome, const std::string& budget, unsigned long long seed) {
+  const study::LambdaChoice& choice = *outcome.choice;
+  Json json{{"event", "lambda"},
+            {"data", outcome.data},
+            {"model", choice.model},
+            {"budget", budget},
+            {"pruned", choice.pruned},
+            {"chosen", json_of(choice.chosen)},
+            {"by_accuracy", json_of(choice.by_accuracy)},
+            {"by_seeds", json_of(choice.by_measured)}};
+  const study::PaperLambda* paper = study::paper_lambda(outcome.data);
+  json["paper"] = paper != nullptr ? Json(paper->chosen) : Json(nullptr);
+  json["paper_draws"] = paper != nullptr ? Json(paper->draws) : Json(nullptr);
+  json["draws"] = outcome.draws ? Json(outcome.draws->values) : Json(nullptr);
+  json["draws_negative"] = outcome.draws ? Json(outcome.draws->negative) : Json(nullptr);
+  json["draws_seed"] = outcome.draws ? Json(seed) : Json(nullptr);
+  json["lambdas"] = Json::array();
+  for (const study::LambdaScore& score : choice.scores) json["lambdas"].push_back(json_of(score));
+  return json;
+}
+
+/// Seconds of training of all runs, without evaluation; whoever ran them.
+double training_seconds(const study::StudyRuns& runs) {
+  double seconds = 0;
+  const auto add = [&](const std::vector<study::Run>& list) {
+    for (const study::Run& run : list) {
+      if (!run.points.empty()) seconds += run.points.back().seconds;
+    }
+  };
+  for (const study::TaskRuns& task : runs.tasks) {
+    for (const study::OptimizerRuns& optimizer : task.optimizers) {
+      add(optimizer.tuned);
+      add(optimizer.measured);
+    }
+  }
+  return seconds;
+}
+
+class LambdaExperiment {
+ public:
+  LambdaExperiment(const study::PaperExperiment& experiment, const LambdaOptions& options,
+                   const Common& common)
+      : options_(options), common_(common), progress_(!common.quiet) {
+    for (const std::string& path : experiment.studies) {
+      specs_.push_back(
+          study::parse_study(study::builtin_study(path), std::filesystem::path(path).filename()));
+    }
+    command_ = fmt::format("tandem paper {} --budget {}", experiment.name, options.budget);
+    for (const std::string& data : options.data) command_ += " --data " + data;
+    if (common.seed != Common{}.seed) command_ += fmt::format(" --seed {}", common.seed);
+    refuse_unknown_data();
+  }
+
+  int run() {
+    catch_interrupts();
+    store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
+    for (study::StudySpec& spec : specs_) {
+      const std::string data = spec.tasks.front().data;
+      if (!wanted(data)) continue;
+      if (options_.budget == "quick") spec = study::quick(std::move(spec));
+      try {
+        if (!run_study(std::move(spec), store)) return kInterrupted;
+      } catch (const data::DataError& error) {
+        add_missing(data, error.what());
+      }
+    }
+    show();
+    if (!options_.out.empty()) write();
+    const bool any = std::any_of(outcomes_.begin(), outcomes_.end(),
+                                 [](const LambdaOutcome& outcome) { return outcome.choice; });
+    return any ? kDone : kData;
+  }
+
+ private:
+  void refuse_unknown_data() const {
+    std::vector<std::string> known;
+    for (const study::StudySpec& spec : specs_) known.push_back(spec.tasks.front().data);
+    for (const std::string& data : options_.data) {
+      if (std::find(known.begin(), known.end(), data) != known.end()) continue;
+      throw std::invalid_argument(fmt::format("The choice of lambda has no data set '{}'{}", data,
+                                              suggestion(data, known)));
+    }
+  }
+
+  bool wanted(const std::string& data) const {
+    const std::vector<std::string>& only = options_.data;
+    return only.empty() || std::find(only.begin(), only.end(), data) != only.end();
+  }
+
+  /// False when it was interrupted.
+  bool run_study(study::StudySpec spec, store::Store& store) {
+    const auto runs = run_paper_study(
+        std::move(spec),
+        {.data_dir = options_.data_dir, .memory = options_.memory << 20, .command = command_},
+        store, progress_, common_);
+    if (!runs) return false;
+    for (study::LambdaChoice& choice : study::choose_lambda(*runs)) {
+      LambdaOutcome& outcome = outcomes_.emplace_back();
+      outcome.data = choice.data;
+      if (choice.chosen == 0.0) outcome.draws = study::draw_lambdas(common_.seed, choice.data);
+      outcome.choice = std::move(choice);
+    }
+    seconds_ += training_seconds(*runs);
+    machines_.insert(runs->machine);
+    versions_.insert(runs->version);
+    return true;
+  }
+
+  void add_missing(const std::string& data, const std::string& why) {
+    LambdaOutcome& outcome = outcomes_.emplace_back();
+    outcome.data = data;
+    for (const data::FileInfo& file : data::find_recipe(data).files) {
+      if (!file.optional) outcome.needs.push_back(file.name);
+    }
+    missing_.emplace_back(data, why);
+    say(progress_, common_, fmt::format("{}: no data: {}", data, why));
+  }
+
+  void show() const {
+    if (common_.json) {
+      for (const LambdaOutcome& outcome : outcomes_) {
+        if (!outcome.choice) continue;
+        fmt::print("{}\n", json_of(outcome, options_.budget, common_.seed).dump());
+      }
+      for (const auto& [data, why] : missing_) {
+        fmt::print("{}\n", Json{{"event", "no data"}, {"data", data}, {"why", why}}.dump());
+      }
+      return;
+    }
+    fmt::print("{}\n{}", report::lambda_table(outcomes_).terminal(),
+               report::lambda_details(outcomes_).terminal());
+    if (common_.quiet) return;
+    for (const std::string& note : report::lambda_notes(outcomes_, common_.seed)) {
+      fmt::print(stderr, "{}\n", note);
+    }
+  }
+
+  std::string markdown() const {
+    std::string text = "# The choice of lambda by validation\n\n";
+    text += report::lambda_table(outcomes_).markdown() + "\n";
+    text += report::lambda_details(outcomes_).markdown() + "\n";
+    for (const std::string& note : report::lambda_notes(outcomes_, common_.seed)) {
+      text += note + "\n\n";
+    }
+    text += fmt::format("- Command: `{}`\n", command_);
+    text += fmt::format("- Tandem {}\n", fmt::join(versions_, ", "));
+    text += fmt::format("- Machine: {}\n", fmt::join(machines_, "; "));
+    text += fmt::format("- Training, of all runs together and without evaluation: {}\n",
+                        duration_text(seconds_));
+    return text + fmt::format("- Written {:%Y-%m-%d %H:%M} UTC\n", fmt::gmtime(std::time(nullptr)));
+  }
+
+  void write() const {
+    std::filesystem::create_directories(options_.out);
+    write_atomically(options_.out / "lambda.md",
+                     [&](std::ostream& stream) { stream << markdown(); });
+    write_atomically(options_.out / "lambda.csv",
+                     [&](std::ostream& stream) { stream << report::lambda_csv(outcomes_).csv(); });
+  }
+
+  const LambdaOptions& options_;
+  const Common& common_;
+  Progress progress_;
+  std::string command_;
+  std::vector<study::StudySpec> specs_;
+  std::vector<LambdaOutcome> outcomes_;
+  std::vector<std::pair<std::string, std::string>> missing_;  // data set, why
+  double seconds_ = 0;                                        // of training
+  std::set<std::string> machines_;
+  std::set<std::string> versions_;
+};
+
+}  // namespace
+
+int run_lambda(const study::PaperExperiment& experiment, const LambdaOptions& options,
+               const Common& common) {
+  return LambdaExperiment(experiment, options, common).run();
+}
+
+}  // namespace tandem::cli
