@@ -107,12 +107,19 @@ void write_grid(const std::filesystem::path& path, const StudyRuns& study) {
   });
 }
 
-/// What the paper has figures of: losses and their deviation; and what it lacks.
+/// Losses and the best of n; the gap where F* is known; else what the paper shows: standardised
+/// losses and their deviation.
 std::vector<Figure> figures_of(const StudyRuns& study) {
-  std::vector<Figure> figures = study_figures(study, compare(study));
-  std::erase_if(figures, [](const Figure& figure) {
-    return figure.name.ends_with("-seconds") || figure.name.ends_with("-evaluations");
-  });
+  const std::vector<Row> rows = compare(study);
+  std::vector<Figure> figures;
+  for (const TaskRuns& task : study.tasks) {
+    for (Figure& figure : study_figures(task, rows)) {
+      const auto is = [&](const char* kind) { return figure.name.ends_with(kind); };
+      const bool wanted = is("-loss") || is("-best-of-n") || is("-gap") ||
+                          (!task.optimum && (is("-standardised") || is("-deviation")));
+      if (wanted) figures.push_back(std::move(figure));
+    }
+  }
   return figures;
 }
 
@@ -332,7 +339,7 @@ std::filesystem::path write_paper(const std::filesystem::path& folder, const std
       links.push_back({figures[i].title, paths.at(i).lexically_relative(folder).generic_string()});
     }
   }
-  const std::filesystem::path path = folder / (name + ".md");
+  std::filesystem::path path = folder / (name + ".md");
   const std::string page = paper_page(results, links);
   write_atomically(path, [&](std::ostream& stream) { stream << page; });
   return path;

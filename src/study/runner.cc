@@ -421,18 +421,19 @@ bool Runner::add_measuring(Work& work) {
                              .state_bytes = row.state_bytes,
                              .points = row.points});
       }
-      const OptimizerRuns own = whole == o ? std::move(all) : restricted(all, study_.optimizers[o]);
-      const Run* best = best_of_grid(own);
+      const Run* best_of_all = best_of_grid(all);
+      const OptimizerRuns part =
+          whole == o ? OptimizerRuns{} : restricted(all, study_.optimizers[o]);
+      const Run* best = whole == o ? best_of_all : best_of_grid(part);
       if (best == nullptr) continue;
       work.best[{t, o}] = min_loss(*best).value_or(0);
       if (planned.contains({work.tasks[t].id, label})) continue;
-      if (whole != o && best_of_grid(all)->options == best->options) continue;  // measured there
-      const auto chosen =
-          static_cast<std::size_t>(std::find_if(grids_[o].begin(), grids_[o].end(),
-                                                [&](const train::Setting& setting) {
-                                                  return resolved_options(setting) == best->options;
-                                                }) -
-                                   grids_[o].begin());
+      if (whole != o && best_of_all->options == best->options) continue;  // measured there
+      const auto is_best = [&](const train::Setting& setting) {
+        return resolved_options(setting) == best->options;
+      };
+      const auto chosen = static_cast<std::size_t>(
+          std::find_if(grids_[o].begin(), grids_[o].end(), is_best) - grids_[o].begin());
       const std::size_t each = seeds_a_unit(t, o);
       for (std::size_t s = 0; s < study_.seeds.size(); s += each) {
         const std::size_t end = std::min(s + each, study_.seeds.size());

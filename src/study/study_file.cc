@@ -244,9 +244,11 @@ const OptimizerSpec& whole_of(Section& section, const std::string& label,
 /// A part's grid: the whole one, with the values that the part names in place of all of them.
 Grid part_grid(Section& section, const OptimizerSpec& whole, const Grid& named) {
   Grid grid = whole.grid;
-  for (const auto& [name, values] : named) {
+  for (const auto& option : named) {
+    const std::string& name = option.first;
+    const std::vector<std::string>& values = option.second;
     const auto same = std::find_if(grid.begin(), grid.end(),
-                                   [&](const auto& option) { return option.first == name; });
+                                   [&](const auto& each) { return each.first == name; });
     for (const std::string& value : values) {
       if (same == grid.end() ||
           std::find(same->second.begin(), same->second.end(), value) == same->second.end()) {
