@@ -91,16 +91,7 @@ int run_paper(const PaperOptions& options, const Common& common) {
           fmt::format("'{}' is not in this version of Tandem yet", options.name));
     }
     if (options.name == "memory") return show_memory(common);
-    if (options.name == "lambda") {
-      return run_lambda(experiment,
-                        {.budget = options.budget,
-                         .data = options.data,
-                         .store = options.store,
-                         .data_dir = options.data_dir,
-                         .memory = options.memory,
-                         .out = options.out},
-                        common);
-    }
+    if (options.name == "lambda") return run_lambda(experiment, options, common);
     return run_rho(experiment, options, common);
   }
   throw std::invalid_argument(

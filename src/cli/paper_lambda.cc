@@ -92,7 +92,7 @@ double training_seconds(const study::StudyRuns& runs) {
 
 class LambdaExperiment {
  public:
-  LambdaExperiment(const study::PaperExperiment& experiment, const LambdaOptions& options,
+  LambdaExperiment(const study::PaperExperiment& experiment, const PaperOptions& options,
                    const Common& common)
       : options_(options), common_(common), progress_(!common.quiet) {
     for (const std::string& path : experiment.studies) {
@@ -212,7 +212,7 @@ class LambdaExperiment {
                      [&](std::ostream& stream) { stream << report::lambda_csv(outcomes_).csv(); });
   }
 
-  const LambdaOptions& options_;
+  const PaperOptions& options_;
   const Common& common_;
   Progress progress_;
   std::string command_;
@@ -226,7 +226,7 @@ class LambdaExperiment {
 
 }  // namespace
 
-int run_lambda(const study::PaperExperiment& experiment, const LambdaOptions& options,
+int run_lambda(const study::PaperExperiment& experiment, const PaperOptions& options,
                const Common& common) {
   return LambdaExperiment(experiment, options, common).run();
 }

@@ -17,27 +17,12 @@
 
 #include "base/interrupt.h"
 #include "base/machine.h"
-#include "base/random.h"
+#include "cli/test_kdd.h"
 #include "cli/test_program.h"
 #include "study/test_rows.h"
 
 namespace tandem::cli {
 namespace {
-
-/// Rows of 41 columns, three of them words; what is above the diagonal of the first two is an
-/// attack, mostly.
-std::string made_kdd(std::size_t rows) {
-  Random random(3, 0);
-  std::string text;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const double x = random.normal();
-    const double y = random.normal();
-    text += fmt::format("{:.3f},{},http,SF,{:.3f}", x, row % 2 == 0 ? "tcp" : "udp", y);
-    for (int column = 5; column < 41; ++column) text += fmt::format(",{}", random.below(5));
-    text += y + random.normal() > x ? ",neptune,20\n" : ",normal,20\n";
-  }
-  return text;
-}
 
 const study::PaperExperiment& lambda_experiment() {
   const auto& all = study::paper_experiments();
@@ -64,12 +49,11 @@ class PaperLambdaCommand : public ::testing::Test {
                                path("runs.db"), arguments),
                    with_errors);
   }
-  LambdaOptions options() {
+  PaperOptions options() {
     return {.budget = "quick",
             .data = {"nsl-kdd"},
             .store = path("runs.db"),
             .data_dir = path(""),
-            .memory = 0,
             .out = path("out")};
   }
   static void expect_parts(const std::string& text, const std::vector<std::string>& parts) {

@@ -3,25 +3,11 @@
 // the paper's.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "cli/command.h"
+#include "cli/paper_study.h"
 #include "study/paper.h"
 
 namespace tandem::cli {
-
-struct PaperOptions {
-  std::string name;
-  std::string budget = "quick";
-  std::string start = "normal";
-  std::vector<std::string> data;  // only these
-  std::filesystem::path store = "paper.db";
-  std::filesystem::path data_dir;
-  std::filesystem::path out;  // folder of results; empty: none
-  std::size_t memory = 0;     // MiB
-};
 
 int run_rho(const study::PaperExperiment& experiment, const PaperOptions& options,
             const Common& common);

@@ -2,8 +2,11 @@
 // One study of the paper, run with a bar, as all experiments of `tandem paper` do it.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -12,6 +15,18 @@
 #include "study/runner.h"
 
 namespace tandem::cli {
+
+/// Options of `tandem paper`.
+struct PaperOptions {
+  std::string name = {};               // of the experiment
+  std::string budget = "quick";        // or "full"
+  std::string start = "normal";        // or "zeros"
+  std::vector<std::string> data = {};  // only these; empty: all of the experiment
+  std::filesystem::path store = "paper.db";
+  std::filesystem::path data_dir = {};
+  std::filesystem::path out = {};  // folder for results; empty: none are written
+  std::size_t memory = 0;          // MiB; 0: three quarters of what is free
+};
 
 /// A line on standard error for those who read along.
 void say(Progress& progress, const Common& common, const std::string& text);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// `tandem paper` as a user meets it: the list, the tables of rho on a small made NSL-KDD, what is
+// refused.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "cli/test_kdd.h"
+#include "cli/test_program.h"
+#include "study/test_rows.h"
+
+namespace tandem::cli {
+namespace {
+
+class PaperCommand : public ::testing::Test {
+ protected:
+  PaperCommand() {
+    std::ofstream(folder_ / "KDDTest+.txt") << made_kdd(100);
+    // No data set of whoever runs this.
+    for (const char* name : {"TANDEM_DATA", "XDG_DATA_HOME", "HOME"}) {
+      setenv(name, path("").c_str(), 1);
+    }
+  }
+  std::string path(const std::string& name) { return (folder_ / name).string(); }
+  Result paper(const std::string& arguments, bool with_errors = false) {
+    return program(
+        fmt::format("paper {} --data-dir {} --store {}", arguments, path(""), path("runs.db")),
+        with_errors);
+  }
+  static void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
+    for (const std::string& part : parts) {
+      EXPECT_NE(text.find(part), std::string::npos) << text << "lacks: " << part;
+    }
+  }
+  void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
+    const Result result = paper(arguments, true);
+    EXPECT_EQ(result.exit_code, kUsage) << arguments;
+    expect_parts(result.out, parts);
+  }
+
+  study::Folder folder_;
+};
+
+TEST_F(PaperCommand, WithoutANameItLists) {
+  const Result result = program("paper");
+  EXPECT_EQ(result.exit_code, kDone);
+  expect_parts(result.out,
+               {"strongly-convex", "convex", "ffn", "lambda", "memory", "resnet", "not yet here"});
+}
+
+TEST_F(PaperCommand, MemoryIsTableThree) {
+  const auto lines = json_lines(program("paper memory --json").out);
+  ASSERT_EQ(lines.size(), 12U);
+  for (const auto& line : lines) {
+    EXPECT_EQ(line["event"], "memory");
+    if (!line["live"].is_null()) {
+      EXPECT_EQ(line["live"], line["computed"]);
+    }
+  }
+}
+
+TEST_F(PaperCommand, TablesOfRhoWithTheirControls) {
+  const std::string command = "strongly-convex --data nsl-kdd --out " + path("out");
+  const Result result = paper(command, true);
+  EXPECT_EQ(result.exit_code, kDone) << result.out;
+  expect_parts(result.out, {"Ablations, against Adam", "Against Adam with TO's rates too",
+                            "What learning A contributes", "Quick: a quarter of the epochs",
+                            "strongly-convex-quick.md"});
+  expect_parts(paper(command).out, {"(+16 +)", "adam, TO's rates too", "Of 5 tasks"});
+  for (const char* name : {"strongly-convex-quick.md", "strongly-convex-kdd-quick-runs.csv",
+                           "strongly-convex-kdd-quick-grid.csv"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
+  }
+  // The same from the store, as JSON: a row a cell, and a verdict a task.
+  const auto lines = json_lines(paper("strongly-convex --data nsl-kdd --json").out);
+  std::size_t verdicts = 0;
+  std::size_t cells = 0;
+  for (const auto& line : lines) {
+    if (line.value("event", "") == "verdict") {
+      ++verdicts;
+    } else {
+      EXPECT_EQ(line["budget"], "quick");
+      EXPECT_EQ(line["pruned"], true);
+      cells += line["paper_rho"].is_null() ? 0 : 1;
+    }
+  }
+  EXPECT_EQ(verdicts, 5U);
+  EXPECT_EQ(cells, 20U);  // momentum and the three forms
+}
+
+TEST_F(PaperCommand, ADataSetThatIsNotThereIsNamed) {
+  const Result result = paper("ffn --data covtype", true);
+  EXPECT_EQ(result.exit_code, kData);
+  expect_parts(result.out, {"ffn-covtype-quick", "no data", "covtype"});
+}
+
+TEST_F(PaperCommand, WhatCannotBeIsRefused) {
+  expect_refused("strongly-convecks",
+                 {"Unknown experiment 'strongly-convecks'", "did you mean 'strongly-convex'"});
+  expect_refused("resnet", {"'resnet' is not in this version of Tandem yet"});
+  expect_refused("ffn --start zeros", {"Invalid --start zeros", "a net"});
+  expect_refused("ffn --data mnist", {"Invalid --data", "ffn"});
+  expect_refused("ffn --budget huge", {"huge"});
+}
+
+}  // namespace
+}  // namespace tandem::cli
