@@ -11,19 +11,17 @@
 #include <optional>
 #include <ostream>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "base/atomic_file.h"
 #include "base/interrupt.h"
-#include "base/suggest.h"
 #include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "data/dataset.h"
 #include "data/recipe.h"
 #include "report/lambda_tables.h"
+#include "report/paper_report.h"
 #include "store/store.h"
-#include "study/builtin.h"
 #include "study/lambda_choice.h"
 
 namespace tandem::cli {
@@ -73,45 +71,21 @@ Json json_of(const LambdaOutcome& outcome, const std::string& budget, unsigned l
   return json;
 }
 
-/// Seconds of training of all runs, without evaluation; whoever ran them.
-double training_seconds(const study::StudyRuns& runs) {
-  double seconds = 0;
-  const auto add = [&](const std::vector<study::Run>& list) {
-    for (const study::Run& run : list) {
-      if (!run.points.empty()) seconds += run.points.back().seconds;
-    }
-  };
-  for (const study::TaskRuns& task : runs.tasks) {
-    for (const study::OptimizerRuns& optimizer : task.optimizers) {
-      add(optimizer.tuned);
-      add(optimizer.measured);
-    }
-  }
-  return seconds;
-}
-
 class LambdaExperiment {
  public:
   LambdaExperiment(const study::PaperExperiment& experiment, const PaperOptions& options,
                    const Common& common)
-      : options_(options), common_(common), progress_(!common.quiet) {
-    for (const std::string& path : experiment.studies) {
-      specs_.push_back(
-          study::parse_study(study::builtin_study(path), std::filesystem::path(path).filename()));
-    }
-    command_ = fmt::format("tandem paper {} --budget {}", experiment.name, options.budget);
-    for (const std::string& data : options.data) command_ += " --data " + data;
-    if (common.seed != Common{}.seed) command_ += fmt::format(" --seed {}", common.seed);
-    refuse_unknown_data();
-  }
+      : options_(options),
+        common_(common),
+        progress_(!common.quiet),
+        command_(command_text(options, common)),
+        specs_(wanted_studies(experiment, options)) {}
 
   int run() {
     catch_interrupts();
     store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
     for (study::StudySpec& spec : specs_) {
       const std::string data = spec.tasks.front().data;
-      if (!wanted(data)) continue;
-      if (options_.budget == "quick") spec = study::quick(std::move(spec));
       try {
         if (!run_study(std::move(spec), store)) return kInterrupted;
       } catch (const data::DataError& error) {
@@ -126,21 +100,6 @@ class LambdaExperiment {
   }
 
  private:
-  void refuse_unknown_data() const {
-    std::vector<std::string> known;
-    for (const study::StudySpec& spec : specs_) known.push_back(spec.tasks.front().data);
-    for (const std::string& data : options_.data) {
-      if (std::find(known.begin(), known.end(), data) != known.end()) continue;
-      throw std::invalid_argument(fmt::format("The choice of lambda has no data set '{}'{}", data,
-                                              suggestion(data, known)));
-    }
-  }
-
-  bool wanted(const std::string& data) const {
-    const std::vector<std::string>& only = options_.data;
-    return only.empty() || std::find(only.begin(), only.end(), data) != only.end();
-  }
-
   /// False when it was interrupted.
   bool run_study(study::StudySpec spec, store::Store& store) {
     const auto runs = run_paper_study(
@@ -154,7 +113,7 @@ class LambdaExperiment {
       if (choice.chosen == 0.0) outcome.draws = study::draw_lambdas(common_.seed, choice.data);
       outcome.choice = std::move(choice);
     }
-    seconds_ += training_seconds(*runs);
+    seconds_ += report::effort_of(*runs).seconds;
     machines_.insert(runs->machine);
     versions_.insert(runs->version);
     return true;

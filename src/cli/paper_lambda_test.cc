@@ -50,7 +50,8 @@ class PaperLambdaCommand : public ::testing::Test {
                    with_errors);
   }
   PaperOptions options() {
-    return {.budget = "quick",
+    return {.name = "lambda",
+            .budget = "quick",
             .data = {"nsl-kdd"},
             .store = path("runs.db"),
             .data_dir = path(""),

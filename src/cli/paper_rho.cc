@@ -15,7 +15,6 @@
 #include "report/paper_report.h"
 #include "report/study_report.h"
 #include "store/store.h"
-#include "study/builtin.h"
 #include "study/comparison.h"
 #include "study/paper_controls.h"
 
@@ -24,36 +23,27 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// A line of the command's own, to be typed again; stores and folders are the reader's.
-std::string command_text(const PaperOptions& options) {
-  std::string text = fmt::format("tandem paper {} --budget {}", options.name, options.budget);
-  if (options.start != "normal") text += " --start " + options.start;
-  for (const std::string& data : options.data) text += " --data " + data;
-  return text;
-}
-
 class Experiment {
  public:
   Experiment(const study::PaperExperiment& experiment, const PaperOptions& options,
              const Common& common)
-      : experiment_(experiment), options_(options), common_(common), progress_(!common.quiet) {}
-
-  int run() {
-    catch_interrupts();
-    store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
-    results_.title = experiment_.what;
-    results_.command = command_text(options_);
-    if (options_.budget == "quick") {
+      : options_(options),
+        common_(common),
+        progress_(!common.quiet),
+        specs_(wanted_studies(experiment, options)) {
+    results_.title = experiment.what;
+    results_.command = command_text(options, common);
+    if (options.budget == "quick") {
       results_.note =
           "Quick: a quarter of the epochs, three seeds, grids pruned by successive halving. "
           "`--budget full` is the paper's protocol.";
     }
-    for (const std::string& path : experiment_.studies) {
-      study::StudySpec spec =
-          study::parse_study(study::builtin_study(path), std::filesystem::path(path).filename());
-      if (!wanted(spec)) continue;
-      if (options_.start == "zeros") spec = study::from_zeros(std::move(spec));
-      if (options_.budget == "quick") spec = study::quick(std::move(spec));
+  }
+
+  int run() {
+    catch_interrupts();
+    store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
+    for (study::StudySpec& spec : specs_) {
       const std::string name = spec.name;
       try {
         if (!run_study(std::move(spec), store)) return kInterrupted;
@@ -61,10 +51,6 @@ class Experiment {
         results_.missing.emplace_back(name, error.what());
         say(progress_, common_, fmt::format("{}: no data: {}", name, error.what()));
       }
-    }
-    if (results_.studies.empty() && results_.missing.empty()) {
-      throw std::invalid_argument(fmt::format("Invalid --data: '{}' has no study of {}",
-                                              options_.name, fmt::join(options_.data, ", ")));
     }
     common_.json ? show_json() : show();
     if (!options_.out.empty()) {
@@ -78,14 +64,6 @@ class Experiment {
   }
 
  private:
-  bool wanted(const study::StudySpec& spec) const {
-    return options_.data.empty() ||
-           std::any_of(spec.tasks.begin(), spec.tasks.end(), [&](const study::TaskSpec& task) {
-             return std::find(options_.data.begin(), options_.data.end(), task.data) !=
-                    options_.data.end();
-           });
-  }
-
   bool run_study(study::StudySpec spec, store::Store& store) {
     auto runs = run_paper_study(std::move(spec),
                                 {.data_dir = options_.data_dir,
@@ -98,20 +76,8 @@ class Experiment {
   }
 
   std::vector<study::Row> rows() const {
-    std::vector<study::Row> all;
-    for (const study::StudyRuns& study : results_.studies) {
-      for (study::Row& row : study::compare(study)) all.push_back(std::move(row));
-    }
-    study::adjust(all);
-    return all;
-  }
-
-  std::vector<study::Verdict> verdicts() const {
-    std::vector<study::Verdict> all;
-    for (const study::StudyRuns& study : results_.studies) {
-      for (study::Verdict& verdict : study::verdicts(study)) all.push_back(std::move(verdict));
-    }
-    return all;
+    return study::rows_of(results_.studies,
+                          [](const study::StudyRuns& study) { return study::compare(study); });
   }
 
   void show_json() const {
@@ -125,7 +91,7 @@ class Experiment {
       json["budget"] = options_.budget;
       fmt::print("{}\n", json.dump());
     }
-    for (const study::Verdict& verdict : verdicts()) {
+    for (const study::Verdict& verdict : study::verdicts(results_.studies)) {
       fmt::print("{}\n", Json{{"event", "verdict"},
                               {"task", verdict.task},
                               {"to_beats_adam", verdict.to_beats_adam},
@@ -159,10 +125,14 @@ class Experiment {
       title("Ablations, against Adam");
       fmt::print("{}", report::beside_paper(ablations, {}).terminal());
       title("Against Adam with TO's rates too");
-      fmt::print("{}", report::control_table(of_all(study::against_wide_adam)).terminal());
+      fmt::print("{}",
+                 report::control_table(study::rows_of(results_.studies, study::against_wide_adam))
+                     .terminal());
       title("What learning A contributes: alpha > 0 against alpha = 0");
-      fmt::print("{}", report::control_table(of_all(study::against_no_learning)).terminal());
-      fmt::print("\n{}\n", study::verdict_text(verdicts()));
+      fmt::print("{}",
+                 report::control_table(study::rows_of(results_.studies, study::against_no_learning))
+                     .terminal());
+      fmt::print("\n{}\n", study::verdict_text(study::verdicts(results_.studies)));
     }
     if (const report::Table epochs = report::epochs_table(results_.studies); epochs.rows() > 0) {
       title("rho x 1e3 on the tuning seed, had training ended after T epochs");
@@ -176,19 +146,10 @@ class Experiment {
                results_.note, results_.note.empty() ? "" : "\n", options_.store.string());
   }
 
-  std::vector<study::Row> of_all(std::vector<study::Row> (*make)(const study::StudyRuns&)) const {
-    std::vector<study::Row> all;
-    for (const study::StudyRuns& study : results_.studies) {
-      for (study::Row& row : make(study)) all.push_back(std::move(row));
-    }
-    study::adjust(all);
-    return all;
-  }
-
-  const study::PaperExperiment& experiment_;
   const PaperOptions& options_;
   const Common& common_;
   Progress progress_;
+  std::vector<study::StudySpec> specs_;
   report::PaperResults results_;
 };
 

@@ -3,12 +3,47 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "base/interrupt.h"
+#include "base/suggest.h"
+#include "study/builtin.h"
 #include "study/load.h"
 
 namespace tandem::cli {
+
+std::string command_text(const PaperOptions& options, const Common& common) {
+  std::string text = fmt::format("tandem paper {} --budget {}", options.name, options.budget);
+  if (options.start != "normal") text += " --start " + options.start;
+  for (const std::string& data : options.data) text += " --data " + data;
+  if (common.seed != Common{}.seed) text += fmt::format(" --seed {}", common.seed);
+  return text;
+}
+
+std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& experiment,
+                                             const PaperOptions& options) {
+  std::vector<study::StudySpec> specs;
+  std::vector<std::string> known;
+  for (const std::string& path : experiment.studies) {
+    study::StudySpec spec =
+        study::parse_study(study::builtin_study(path), std::filesystem::path(path).filename());
+    const std::string data = spec.tasks.front().data;
+    known.push_back(data);
+    const auto& only = options.data;
+    if (!only.empty() && std::find(only.begin(), only.end(), data) == only.end()) continue;
+    if (options.start == "zeros") spec = study::from_zeros(std::move(spec));
+    if (options.budget == "quick") spec = study::quick(std::move(spec));
+    specs.push_back(std::move(spec));
+  }
+  for (const std::string& data : options.data) {
+    if (std::find(known.begin(), known.end(), data) != known.end()) continue;
+    throw std::invalid_argument(fmt::format("Invalid --data: {} has no data set '{}'{}",
+                                            experiment.name, data, suggestion(data, known)));
+  }
+  return specs;
+}
 
 void say(Progress& progress, const Common& common, const std::string& text) {
   progress.clear();

@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "store/store.h"
+#include "study/paper.h"
 #include "study/results.h"
 #include "study/runner.h"
 
@@ -27,6 +28,14 @@ struct PaperOptions {
   std::filesystem::path out = {};  // folder for results; empty: none are written
   std::size_t memory = 0;          // MiB; 0: three quarters of what is free
 };
+
+/// The command that these options are, to be typed again; stores and folders are the reader's own.
+std::string command_text(const PaperOptions& options, const Common& common);
+
+/// The studies of an experiment that the options ask for, with their start and budget. Throws
+/// std::invalid_argument for a data set that the experiment does not have.
+std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& experiment,
+                                             const PaperOptions& options);
 
 /// A line on standard error for those who read along.
 void say(Progress& progress, const Common& common, const std::string& text);

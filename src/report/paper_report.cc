@@ -5,7 +5,6 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <ostream>
 #include <set>
@@ -121,16 +120,6 @@ std::vector<Figure> figures_of(const StudyRuns& study) {
     }
   }
   return figures;
-}
-
-std::vector<Row> rows_of(const PaperResults& results,
-                         const std::function<std::vector<Row>(const StudyRuns&)>& make) {
-  std::vector<Row> rows;
-  for (const StudyRuns& study : results.studies) {
-    for (Row& row : make(study)) rows.push_back(std::move(row));
-  }
-  study::adjust(rows);
-  return rows;
 }
 
 }  // namespace
@@ -262,7 +251,7 @@ Effort effort_of(const StudyRuns& study) {
 
 std::string paper_page(const PaperResults& results, const std::vector<Link>& figures) {
   const std::vector<Row> rows =
-      rows_of(results, [](const StudyRuns& study) { return study::compare(study); });
+      study::rows_of(results.studies, [](const StudyRuns& study) { return study::compare(study); });
   std::vector<std::string> missing;
   for (const auto& [study, why] : results.missing) missing.push_back(study);
   std::string page = fmt::format("# {}\n\n```sh\n{}\n```\n\n", results.title, results.command);
@@ -295,17 +284,13 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
   if (const std::vector<Row> ablations = part_of_rows(rows, true); !ablations.empty()) {
     page += "\n## Ablations, against Adam\n\n" + beside_paper(ablations, {}).markdown();
     page += "\n## Against Adam with TO's rates too\n\n" +
-            control_table(rows_of(results, study::against_wide_adam)).markdown();
+            control_table(study::rows_of(results.studies, study::against_wide_adam)).markdown();
     page +=
         "\n## What learning A contributes\n\nForms of TO with alpha > 0 against the best of the "
         "same "
         "grid with alpha = 0, which is momentum (adam-to: against adam-to with alpha = 0).\n\n" +
-        control_table(rows_of(results, study::against_no_learning)).markdown();
-    std::vector<study::Verdict> verdicts;
-    for (const StudyRuns& study : results.studies) {
-      for (study::Verdict& verdict : study::verdicts(study)) verdicts.push_back(std::move(verdict));
-    }
-    page += fmt::format("\n{}\n", study::verdict_text(verdicts));
+        control_table(study::rows_of(results.studies, study::against_no_learning)).markdown();
+    page += fmt::format("\n{}\n", study::verdict_text(study::verdicts(results.studies)));
   }
   if (const Table epochs = epochs_table(results.studies); epochs.rows() > 0) {
     page +=

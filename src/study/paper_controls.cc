@@ -107,11 +107,12 @@ std::vector<RhoByEpochs> rho_by_epochs(const StudyRuns& study) {
   return all;
 }
 
-std::vector<Verdict> verdicts(const StudyRuns& study) {
+namespace {
+
+void add_verdicts(const StudyRuns& study, std::vector<Verdict>& all) {
   const std::vector<Row> paper = compare(study);
   const std::vector<Row> wide = against_wide_adam(study);
   const std::vector<Row> learning = against_no_learning(study);
-  std::vector<Verdict> all;
   for (const TaskRuns& task : study.tasks) {
     const auto is_momentum = [](const Row& row) { return row.optimizer == "momentum"; };
     Verdict verdict{.task = task.name};
@@ -133,6 +134,23 @@ std::vector<Verdict> verdicts(const StudyRuns& study) {
     });
     all.push_back(std::move(verdict));
   }
+}
+
+}  // namespace
+
+std::vector<Row> rows_of(const std::vector<StudyRuns>& studies,
+                         const std::function<std::vector<Row>(const StudyRuns&)>& make) {
+  std::vector<Row> rows;
+  for (const StudyRuns& study : studies) {
+    for (Row& row : make(study)) rows.push_back(std::move(row));
+  }
+  adjust(rows);
+  return rows;
+}
+
+std::vector<Verdict> verdicts(const std::vector<StudyRuns>& studies) {
+  std::vector<Verdict> all;
+  for (const StudyRuns& study : studies) add_verdicts(study, all);
   return all;
 }
 
@@ -146,8 +164,7 @@ std::string verdict_text(const std::vector<Verdict>& verdicts) {
       "momentum "
       "does in {}. With TO's rates in Adam's grid too, TO still beats it in {}, and at an equal "
       "number of settings tried in {} (momentum in {}). Learning A (alpha > 0 in the grids of "
-      "Diag-TO "
-      "and RO-TO) beats alpha = 0, at an equal number of settings too, in {}.",
+      "Diag-TO and RO-TO) beats alpha = 0, at an equal number of settings too, in {}.",
       verdicts.size(), count(&Verdict::to_beats_adam), count(&Verdict::momentum_beats_adam),
       count(&Verdict::to_beats_wide_adam), count(&Verdict::to_beats_wide_adam_at_equal_budget),
       count(&Verdict::momentum_beats_wide_adam_at_equal_budget), count(&Verdict::learning_helps));

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +28,10 @@ std::vector<Row> against(const StudyRuns& study, const std::string& baseline,
 std::vector<Row> against_wide_adam(const StudyRuns& study);
 /// Forms of TO that learn (alpha > 0) against those that do not.
 std::vector<Row> against_no_learning(const StudyRuns& study);
+
+/// Rows of several studies as one table: p_holm over all of them.
+std::vector<Row> rows_of(const std::vector<StudyRuns>& studies,
+                         const std::function<std::vector<Row>(const StudyRuns&)>& make);
 
 /// Rho on the tuning seed had training ended after so many epochs: the paper does not say how many
 /// it trained. The best setting of each grid by then, against the baseline's.
@@ -52,7 +57,7 @@ struct Verdict {
   /// Diag-TO or RO-TO with alpha > 0 beats alpha = 0, at an equal number of settings too.
   bool learning_helps = false;
 };
-std::vector<Verdict> verdicts(const StudyRuns& study);
+std::vector<Verdict> verdicts(const std::vector<StudyRuns>& studies);
 
 /// The counts over tasks, in sentences.
 std::string verdict_text(const std::vector<Verdict>& verdicts);

@@ -37,7 +37,7 @@ StudyRuns study_of(std::vector<OptimizerRuns> optimizers) {
 }
 
 Verdict verdict_of(std::vector<OptimizerRuns> optimizers) {
-  return verdicts(study_of(std::move(optimizers))).at(0);
+  return verdicts({study_of(std::move(optimizers))}).at(0);
 }
 
 TEST(PaperControls, TheEdgeOfAdamsGridExplainsTheWin) {
