@@ -167,12 +167,14 @@ std::vector<Unit> Store::units(std::int64_t study_id) const {
   return impl_->reading([&] { return impl_->units(study_id); });
 }
 
-std::vector<MemberRow> Store::members(std::int64_t task_id, bool with_points) const {
+std::vector<MemberRow> Store::members(std::int64_t task_id, bool with_points,
+                                      const std::string& optimizer) const {
   return impl_->reading([&] {
     std::vector<MemberRow> members;
-    Query query =
-        impl_->query("SELECT id FROM unit WHERE task_id = ? AND done = 1 ORDER BY place, key");
-    query.bind(task_id);
+    Query query = impl_->query(
+        "SELECT id FROM unit WHERE task_id = ? AND done = 1 AND (? = '' OR optimizer = ?) "
+        "ORDER BY place, key");
+    query.bind(task_id, optimizer, optimizer);
     while (query.next()) {
       auto more = impl_->unit_members(query.integer(0), with_points);
       members.insert(members.end(), std::make_move_iterator(more.begin()),

@@ -157,8 +157,10 @@ class Store {
   std::optional<Study> find_study(const std::string& name) const;
   std::vector<Task> tasks(std::int64_t study_id) const;  // in the order they were added
   std::vector<Unit> units(std::int64_t study_id) const;
-  /// In the order of units and of members within them, whoever wrote first.
-  std::vector<MemberRow> members(std::int64_t task_id, bool with_points) const;
+  /// In the order of units and of members within them, whoever wrote first. Of one optimizer where
+  /// it is named.
+  std::vector<MemberRow> members(std::int64_t task_id, bool with_points,
+                                 const std::string& optimizer = {}) const;
 
   /// With all that belongs to it.
   void remove_study(std::int64_t study_id);

@@ -102,6 +102,8 @@ TEST_F(StoreTest, KeepsMembersToTheBit) {
   const auto found = store.members(task, true);
   ASSERT_EQ(found.size(), members.size());
   for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);
+  EXPECT_EQ(store.members(task, false, store.units(study)[0].optimizer).size(), members.size());
+  EXPECT_TRUE(store.members(task, false, "nobody").empty());
   const auto bare = store.members(task, false);
   ASSERT_EQ(bare.size(), members.size());
   EXPECT_TRUE(bare[0].points.empty());

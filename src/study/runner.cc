@@ -376,6 +376,20 @@ void Runner::add_tuning(Work& work) {
   work.store.add_units(work.study.id, units);
 }
 
+OptimizerRuns Runner::tuned_runs(const Work& work, std::int64_t task, std::size_t optimizer) const {
+  OptimizerRuns runs;
+  for (store::MemberRow& row : work.store.members(task, true, study_.optimizers[optimizer].label)) {
+    if (row.phase != store::Phase::tune) continue;
+    runs.tuned.push_back({.options = std::move(row.options),
+                          .seed = row.seed,
+                          .diverged = row.diverged,
+                          .pruned = row.pruned,
+                          .state_bytes = row.state_bytes,
+                          .points = std::move(row.points)});
+  }
+  return runs;
+}
+
 /// Where a whole grid was tuned, its best setting is measured. True if units were added.
 bool Runner::add_measuring(Work& work) {
   std::set<std::pair<std::int64_t, std::string>> tuning;  // not done
@@ -401,7 +415,7 @@ bool Runner::add_measuring(Work& work) {
   work.work_done = done;
   std::vector<store::Unit> units;
   for (std::size_t t = 0; t < work.tasks.size(); ++t) {
-    std::vector<store::MemberRow> rows;
+    std::map<std::size_t, OptimizerRuns> tuned;  // optimizers with a grid of their own
     for (std::size_t o = 0; o < study_.optimizers.size(); ++o) {
       const std::string& label = study_.optimizers[o].label;
       const std::size_t whole = tuned_by(o);
@@ -410,17 +424,8 @@ bool Runner::add_measuring(Work& work) {
         continue;
       }
       work.measured.insert({t, o});
-      if (rows.empty()) rows = work.store.members(work.tasks[t].id, true);
-      OptimizerRuns all;
-      for (const store::MemberRow& row : rows) {
-        if (row.optimizer != tuned_label || row.phase != store::Phase::tune) continue;
-        all.tuned.push_back({.options = row.options,
-                             .seed = row.seed,
-                             .diverged = row.diverged,
-                             .pruned = row.pruned,
-                             .state_bytes = row.state_bytes,
-                             .points = row.points});
-      }
+      if (!tuned.contains(whole)) tuned[whole] = tuned_runs(work, work.tasks[t].id, whole);
+      const OptimizerRuns& all = tuned[whole];
       const Run* best_of_all = best_of_grid(all);
       const OptimizerRuns part =
           whole == o ? OptimizerRuns{} : restricted(all, study_.optimizers[o]);

@@ -14,6 +14,7 @@
 
 #include "data/dataset.h"
 #include "store/store.h"
+#include "study/results.h"
 #include "study/study_file.h"
 
 namespace tandem::study {
@@ -104,6 +105,7 @@ class Runner {
   std::size_t members_a_unit(std::size_t task, std::size_t optimizer) const;
   std::size_t seeds_a_unit(std::size_t task, std::size_t optimizer) const;
   void add_tuning(Work& work);
+  OptimizerRuns tuned_runs(const Work& work, std::int64_t task, std::size_t optimizer) const;
   bool add_measuring(Work& work);
   void train_unit(Work& work, const store::Unit& unit);
   void train_members(Work& work, const Part& part, std::vector<store::MemberRow>& rows);
