@@ -14,6 +14,7 @@
 #include "base/machine.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/paper_theory.h"
 #include "cli/progress.h"
 #include "report/study_report.h"
 #include "report/table.h"
@@ -287,7 +288,9 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
       ->add_option("--memory", options->memory,
                    "MiB for a wave of members; 0 is three quarters of what is free")
       ->capture_default_str();
-  command->callback([options, &common, &job] {
+  add_theory(*command, options->budget, options->data_dir, common, job);
+  command->callback([options, command, &common, &job] {
+    if (!command->get_subcommands().empty()) return;  // that one has set the job
     job = [options, &common] { return run_paper(*options, common); };
   });
 }

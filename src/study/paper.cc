@@ -118,6 +118,7 @@ const std::vector<PaperExperiment>& paper_experiments() {
        "Table 4, first rows: feed-forward nets on CovType and KDD",
        {"paper/ffn-covtype.toml", "paper/ffn-kdd.toml"}},
       {"memory", "Table 3: bytes of state, computed and of live optimizers"},
+      {"theory", "Theorem 1: rates of convergence, certified and measured, with controls"},
       {"resnet", "Table 4: ResNet-18 and ResNet-50 on CIFAR-10", {}, false},
       {"llama", "Table 4: fine-tuning a Llama on Alpaca", {}, false},
   };
