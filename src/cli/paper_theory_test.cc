@@ -70,7 +70,7 @@ TEST_F(PaperTheory, IsInTheList) {
 TEST_F(PaperTheory, CertifiedRatesForConstantsOfOnesOwn) {
   const Result text = theory("--c 0.5 --L 1 --Dw 1 --DG 2");
   EXPECT_EQ(text.exit_code, kDone);
-  expect_parts(text.out, {"certified rates", "All conditions hold: Theorem 1 does.", "1/c < gamma",
+  expect_parts(text.out, {"Rates, certified. All conditions hold: Theorem 1 does.", "1/c < gamma",
                           "D_hat", "M2"});
 
   const auto one = json_lines(theory("--json --c 0.5 --L 1 --Dw 1 --DG 2 --DV 3").out);
@@ -95,7 +95,7 @@ TEST_F(PaperTheory, SaysWhichConditionsOwnRatesFail) {
   const std::string own = "--c 0.5 --L 1 --Dw 1 --DG 2 --gamma 1 --beta 4 --alpha 0 --mu 5";
   const Result text = theory(own);
   EXPECT_EQ(text.exit_code, kDone);
-  expect_parts(text.out, {"own rates. Outside Theorem 1: 1/c < gamma fails: 2 is not below 1"});
+  expect_parts(text.out, {"Rates, own. Outside Theorem 1: 1/c < gamma fails: 2 is not below 1"});
   const auto lines = json_lines(theory("--json " + own).out);
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1]["kind"], "own");
@@ -118,6 +118,7 @@ TEST_F(PaperTheory, BadInputIsNamed) {
   expect_refused("--L 1 --Dw 1 --DG 2 --out " + (folder_ / "out").string(), {"--out"});
   expect_refused("--bta 4", {"Unknown argument '--bta'", "--beta"});
   expect_refused("--budget huge", {"--budget", "huge"});
+  expect_refused("convex", {"Found 'convex' beside theory"});
   expect_refused("--store x.db", {"--store is not an option of theory"});
   expect_refused("--steps 10", {"steps is 10; expected 100 or more"});
   expect_refused("--steps 100 --repetitions 1", {"repetitions is 1"});
@@ -138,7 +139,9 @@ TEST_F(PaperTheory, ExperimentsAsJsonAndFiles) {
     if (line["event"] == "constants") {
       experiments.push_back(line["experiment"]);
       EXPECT_EQ(line["holds"], line["experiment"] == "certified");
-      if (line["holds"]) EXPECT_LE(line["L"], 2 * line["c"].get<double>());
+      if (line["holds"]) {
+        EXPECT_LE(line["L"], 2 * line["c"].get<double>());
+      }
     }
     if (line["event"] != "theory") continue;
     ++methods;
@@ -148,7 +151,9 @@ TEST_F(PaperTheory, ExperimentsAsJsonAndFiles) {
       EXPECT_LE(line[slope]["low"], line[slope]["high"]);
       EXPECT_TRUE(line[slope]["value"].is_number());
     }
-    if (line["certified"]) EXPECT_EQ(line["experiment"], "certified");
+    if (line["certified"]) {
+      EXPECT_EQ(line["experiment"], "certified");
+    }
   }
   EXPECT_EQ(experiments, (std::vector<std::string>{"certified", "nsl-kdd", "generated"}));
   EXPECT_EQ(methods, 3 * 7U);
