@@ -112,11 +112,11 @@ std::string about_constant_beta(const Experiment& experiment) {
 }  // namespace
 
 Table constants_table(const theory::Facts& facts, const theory::Rates& rates,
-                      const std::string& of_L) {
+                      const std::string& smoothness) {
   const theory::Bounds bounds = theory::bounds(facts, rates);
   Table table({{"constant"}, {"value", Align::right}, {"what"}});
   table.add({"c", facts.c ? number(*facts.c) : "", "strong convexity"});
-  table.add({"L", number(facts.L), "Lipschitz constant " + of_L});
+  table.add({"L", number(facts.L), "Lipschitz constant " + smoothness});
   table.add({"D_w", number(facts.D_w), "radius of the ball"});
   table.add({"D_G", number(facts.D_G), "bound of gradients in the ball"});
   table.add({"D_V", number(facts.D_V.value_or(facts.D_G * facts.D_G)),
@@ -277,8 +277,8 @@ Section theory_section(const TheoryRun& run) {
       fmt::format("{}\n\n{}\n\n{}\n\n{}", run.text, verdict(experiment.facts, experiment.rates),
                   reasons(experiment), what_controls_show(experiment));
   section.tables.push_back({slopes_table(experiment), "Slopes with 95 % intervals"});
-  section.tables.push_back(
-      {constants_table(experiment.facts, experiment.rates, run.of_L), "Constants and bounds"});
+  section.tables.push_back({constants_table(experiment.facts, experiment.rates, run.smoothness),
+                            "Constants and bounds"});
   section.tables.push_back({conditions_table(experiment.facts, experiment.rates), "Conditions"});
   section.figures = theory_figures(run);
   return section;

@@ -18,14 +18,14 @@ struct TheoryRun {
   std::string name;   // of its files: "certified"
   std::string title;  // "Milder rates on NSL-KDD"
   std::string text;   // the task and how it was run
-  std::string of_L = "of the gradient on every batch";
+  std::string smoothness = "of the gradient on every batch";
   theory::Experiment experiment = {};
   double seconds = 0;
 };
 
 /// What is known of the problem, the rates, and the bounds that follow from both.
 Table constants_table(const theory::Facts& facts, const theory::Rates& rates,
-                      const std::string& of_L);
+                      const std::string& smoothness);
 /// Every condition of the theorem with both sides.
 Table conditions_table(const theory::Facts& facts, const theory::Rates& rates);
 /// "Theorem 1 holds." or the conditions that fail.
