@@ -2,17 +2,21 @@
 // `tandem paper`: the paper's own experiments, ours beside its numbers.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "base/machine.h"
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/paper_lambda.h"
 #include "cli/paper_rho.h"
+#include "cli/paper_theory.h"
 #include "report/table.h"
 #include "study/paper.h"
 
@@ -51,7 +55,7 @@ std::string bytes_text(std::size_t bytes) {
   return fmt::format("{:.1f} GiB", value / 0x1p30);
 }
 
-int show_memory(const Common& common) {
+int show_memory(const PaperOptions& options, const Common& common) {
   report::Table table({{"task"},
                        {"weights", Align::right},
                        {"optimizer"},
@@ -70,13 +74,22 @@ int show_memory(const Common& common) {
                               {"live", cell.live ? Json(*cell.live) : Json(nullptr)},
                               {"workspace", cell.live ? Json(cell.workspace) : Json(nullptr)}}
                              .dump());
-      continue;
     }
     table.add({cell.task, std::to_string(cell.dimension), cell.optimizer, cell.paper,
                bytes_text(cell.computed), cell.live ? bytes_text(*cell.live) : "too large",
                cell.live ? bytes_text(cell.workspace) : ""});
   }
   if (!common.json) fmt::print("{}", table.terminal());
+  if (!options.out.empty()) {
+    std::filesystem::create_directories(options.out);
+    write_atomically(options.out / "memory.md", [&](std::ostream& stream) {
+      stream
+          << "# Table 3: bytes of state\n\n```sh\ntandem paper memory\n```\n\nComputed from the "
+             "number "
+             "of weights, and read from an optimizer that made a step; its workspace is apart.\n\n"
+          << table.markdown();
+    });
+  }
   return kDone;
 }
 
@@ -90,7 +103,7 @@ int run_paper(const PaperOptions& options, const Common& common) {
       throw std::invalid_argument(
           fmt::format("'{}' is not in this version of Tandem yet", options.name));
     }
-    if (options.name == "memory") return show_memory(common);
+    if (options.name == "memory") return show_memory(options, common);
     if (options.name == "lambda") return run_lambda(experiment, options, common);
     return run_rho(experiment, options, common);
   }
@@ -123,7 +136,9 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
       ->add_option("--memory", options->memory,
                    "MiB for a wave of members; 0 is three quarters of what is free")
       ->capture_default_str();
-  command->callback([options, &common, &job] {
+  add_theory(*command, options->budget, options->data_dir, common, job);
+  command->callback([options, command, &common, &job] {
+    if (!command->get_subcommands().empty()) return;  // that one has set the job
     job = [options, &common] { return run_paper(*options, common); };
   });
 }

@@ -125,6 +125,7 @@ const std::vector<PaperExperiment>& paper_experiments() {
        {"paper/lambda-smallnorb.toml", "paper/lambda-covtype.toml", "paper/lambda-kdd.toml",
         "paper/lambda-news20.toml", "paper/lambda-mnist.toml"}},
       {"memory", "Table 3: bytes of state, computed and of live optimizers"},
+      {"theory", "Theorem 1: rates of convergence, certified and measured, with controls"},
       {"resnet", "Table 4: ResNet-18 and ResNet-50 on CIFAR-10", {}, false},
       {"llama", "Table 4: fine-tuning a Llama on Alpaca", {}, false},
   };

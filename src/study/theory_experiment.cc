@@ -227,7 +227,7 @@ Curve bound_curves(const Experiment& experiment) {
 }
 
 Experiment certified_experiment(const ExperimentOptions& options, Executor& executor) {
-  const Softmax problem(unit_task(), {}, executor);
+  const Softmax problem(unit_task(), {.seed = options.seed}, executor);
   const Facts facts = problem.facts();
   const Rates rates = certified_rates(facts);
   return run(problem, facts, rates, methods(problem.dimension(), facts, rates), options, executor);

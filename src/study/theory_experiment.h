@@ -45,7 +45,8 @@ struct ExperimentOptions {
   std::size_t points_per_decade = 32;  // of recorded steps
   double decades = 1;                  // of steps at the end to which slopes are fitted
   std::size_t resamples = 1000;        // of the bootstrap
-  std::uint64_t seed = 1;              // of the bootstrap; that of batches is the problem's
+  /// Of the bootstrap; that of batches is the problem's, and the same in certified_experiment.
+  std::uint64_t seed = 1;
   /// Asked now and then, from several threads; false stops, and run() throws train::Interrupted.
   std::function<bool()> proceed = {};
 };

@@ -1,0 +1,498 @@
+// SPDX-License-Identifier: MIT
+// `tandem paper theory`: certified rates, milder ones on real data, and the controls beside them.
+#include "cli/paper_theory.h"
+
+#include <fmt/format.h>
+#include <tandem/executor.h>
+#include <tandem/version.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <stdexcept>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/atomic_file.h"
+#include "base/interrupt.h"
+#include "base/machine.h"
+#include "bench/measure.h"
+#include "cli/progress.h"
+#include "data/dataset.h"
+#include "report/markdown.h"
+#include "report/render.h"
+#include "report/theory_report.h"
+#include "study/theory.h"
+#include "study/theory_experiment.h"
+#include "study/theory_problem.h"
+#include "train/trainer.h"
+
+namespace tandem::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using report::TheoryRun;
+
+constexpr double kGeneratedLambda = 0.05;
+constexpr double kKddLambda = 0.97;
+constexpr std::size_t kRepetitions = 32;
+constexpr std::size_t kMethods = 7;  // of theory::methods(), for the bar
+
+/// How long an experiment runs.
+struct Length {
+  std::size_t steps;
+  double decades;  // of steps at the end that slopes are fitted to
+  std::size_t points_per_decade = 32;
+};
+
+struct Budget {
+  Length certified, generated, kdd;
+};
+
+// KDD has a few very long rows: the error of an estimate over a window of constant length jumps
+// where one was drawn, and only many records tell its slope. A record takes the gradient of 22544
+// rows, as much time as 500 steps.
+constexpr Budget kQuick = {{100'000, 1}, {100'000, 1}, {10'000, 1, 24}};
+constexpr Budget kFull = {{1'000'000, 2}, {300'000, 2}, {100'000, 2, 48}};
+
+// ---- JSON ---------------------------------------------------------------------------------------
+
+Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
+
+Json json_of(const theory::Slope& slope) {
+  return {{"value", slope.value}, {"low", slope.low}, {"high", slope.high}};
+}
+
+/// Facts, rates, conditions and bounds. What is infinite is null.
+Json constants_json(const theory::Facts& facts, const theory::Rates& rates) {
+  const theory::Bounds bounds = theory::bounds(facts, rates);
+  Json conditions = Json::array();
+  for (const theory::Condition& condition : theory::conditions(facts, rates)) {
+    conditions.push_back({{"name", condition.name},
+                          {"left", condition.left},
+                          {"right", condition.right},
+                          {"holds", condition.holds()}});
+  }
+  return {{"theorem", facts.c ? 1 : 2},
+          {"holds", theory::check(facts, rates).empty()},
+          {"c", json_of(facts.c)},
+          {"L", facts.L},
+          {"D_w", facts.D_w},
+          {"D_G", facts.D_G},
+          {"D_V", facts.D_V.value_or(facts.D_G * facts.D_G)},
+          {"gamma", rates.gamma},
+          {"beta", rates.beta},
+          {"alpha", rates.alpha},
+          {"mu", rates.mu},
+          {"theta", bounds.theta},
+          {"D_b", bounds.D_b},
+          {"D_A", bounds.D_A},
+          {"D_hat", bounds.D_hat},
+          {"Q", bounds.Q},
+          {"M1", json_of(bounds.M1)},
+          {"M2", json_of(bounds.M2)},
+          {"conditions", conditions}};
+}
+
+void print_line(Json line, const Json& more) {
+  line.update(more);
+  fmt::print("{}\n", line.dump());
+}
+
+void print_json(const TheoryRun& run, std::size_t repetitions) {
+  const theory::Experiment& experiment = run.experiment;
+  print_line({{"event", "constants"}, {"experiment", run.name}},
+             constants_json(experiment.facts, experiment.rates));
+  for (const theory::MethodResult& result : experiment.results) {
+    fmt::print("{}\n", Json{{"event", "theory"},
+                            {"experiment", run.name},
+                            {"method", result.name},
+                            {"rates", result.rates},
+                            {"steps", experiment.steps.back()},
+                            {"repetitions", repetitions},
+                            {"slope_weights", json_of(result.weights)},
+                            {"slope_estimate", json_of(result.estimate)},
+                            {"weights_error", result.curve.weights.back()},
+                            {"estimate_error", result.curve.estimate.back()},
+                            {"certified", result.certified},
+                            {"reason", result.reason}}
+                           .dump());
+  }
+  const report::Controls controls = report::compare_controls(experiment);
+  fmt::print("{}\n", Json{{"event", "controls"},
+                          {"experiment", run.name},
+                          {"weights_difference", controls.weights_difference},
+                          {"estimate_difference", controls.estimate_difference},
+                          {"weights_ratio", controls.weights_ratio},
+                          {"estimate_ratio", controls.estimate_ratio},
+                          {"text", report::what_controls_show(experiment)},
+                          {"seconds", run.seconds}}
+                         .dump());
+}
+
+// ---- Constants of one's own ---------------------------------------------------------------------
+
+using Named = std::pair<const char*, const std::optional<double>*>;
+
+template <std::size_t count>
+bool any_given(const std::array<Named, count>& options) {
+  return std::any_of(options.begin(), options.end(),
+                     [](const Named& option) { return option.second->has_value(); });
+}
+
+/// Throws naming the first that is missing.
+template <std::size_t count>
+void require_all(const std::array<Named, count>& options, const char* what) {
+  for (const auto& [name, value] : options) {
+    if (*value) continue;
+    std::string names;
+    for (const Named& option : options) {
+      names += (names.empty() ? "" : ", ") + std::string(option.first);
+    }
+    throw std::invalid_argument(
+        fmt::format("{} is missing; {}: expected all of {}", name, what, names));
+  }
+}
+
+std::array<Named, 3> needed_facts(const TheoryOptions& options) {
+  return {{{"--L", &options.L}, {"--Dw", &options.D_w}, {"--DG", &options.D_G}}};
+}
+
+std::array<Named, 4> own_rates(const TheoryOptions& options) {
+  return {{{"--gamma", &options.gamma},
+           {"--beta", &options.beta},
+           {"--alpha", &options.alpha},
+           {"--mu", &options.mu}}};
+}
+
+void show_rates(const char* kind, const theory::Facts& facts, const theory::Rates& rates,
+                const Common& common) {
+  if (common.json) {
+    print_line({{"event", "rates"}, {"kind", kind}}, constants_json(facts, rates));
+    return;
+  }
+  fmt::print("Rates, {}. {}\n\n{}\n{}\n", kind, report::verdict(facts, rates),
+             report::constants_table(facts, rates, "of the gradient on every batch").terminal(),
+             report::conditions_table(facts, rates).terminal());
+}
+
+int check_constants(const TheoryOptions& options, const Common& common) {
+  if (!options.out.empty() || options.steps || options.repetitions) {
+    throw std::invalid_argument(
+        fmt::format("{} goes with the experiments; expected it without constants of one's own",
+                    !options.out.empty() ? "--out"
+                    : options.steps      ? "--steps"
+                                         : "--repetitions"));
+  }
+  require_all(needed_facts(options), "constants of one's own");
+  const theory::Facts facts{.c = options.c,
+                            .L = *options.L,
+                            .D_w = *options.D_w,
+                            .D_G = *options.D_G,
+                            .D_V = options.D_V};
+  theory::require_valid(facts);
+  std::optional<theory::Rates> own;
+  if (any_given(own_rates(options))) {
+    require_all(own_rates(options), "rates of one's own");
+    own = {
+        .gamma = *options.gamma, .beta = *options.beta, .alpha = *options.alpha, .mu = *options.mu};
+    theory::require_valid(*own);
+  }
+  show_rates("certified", facts, theory::certified_rates(facts), common);
+  if (own) show_rates("own", facts, *own, common);
+  return kDone;
+}
+
+// ---- Experiments --------------------------------------------------------------------------------
+
+class Theory {
+ public:
+  Theory(const TheoryOptions& options, const Common& common)
+      : options_(options),
+        common_(common),
+        budget_(options.budget == "full" ? kFull : kQuick),
+        progress_(!common.quiet) {}
+
+  int run() {
+    catch_interrupts();
+    if (!options_.out.empty()) make_folder();
+    try {
+      const double seconds = bench::seconds_of([&] {
+        certified();
+        kdd();
+        generated();
+      });
+      if (!options_.out.empty()) write(seconds);
+      if (common_.json) {
+        fmt::print("{}\n", Json{{"event", "done"}, {"seconds", seconds}}.dump());
+      } else {
+        say(fmt::format("{}: {}", command(), duration_text(seconds)));
+      }
+    } catch (const train::Interrupted&) {
+      progress_.clear();
+      fmt::print(stderr, "tandem: interrupted{}\n",
+                 options_.out.empty() ? "" : "; no files were written");
+      return kInterrupted;
+    }
+    return kDone;
+  }
+
+ private:
+  void say(const std::string& text) {
+    progress_.clear();
+    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
+  }
+
+  /// Before hours of work, not after them.
+  void make_folder() const {
+    std::error_code error;
+    std::filesystem::create_directories(options_.out, error);
+    if (!error && std::filesystem::is_directory(options_.out)) return;
+    throw std::invalid_argument(fmt::format("--out: cannot make the folder {}: {}",
+                                            options_.out.string(),
+                                            error ? error.message() : "it is a file"));
+  }
+
+  /// Without folders, which are each reader's own.
+  std::string command() const {
+    std::string text = fmt::format("tandem paper theory --budget {}", options_.budget);
+    if (options_.steps) text += fmt::format(" --steps {}", *options_.steps);
+    if (options_.repetitions) text += fmt::format(" --repetitions {}", *options_.repetitions);
+    if (common_.seed != 1) text += fmt::format(" --seed {}", common_.seed);
+    return text;
+  }
+
+  std::size_t repetitions() const { return options_.repetitions.value_or(kRepetitions); }
+
+  theory::ExperimentOptions experiment_options(const Length& length, const std::string& name) {
+    theory::ExperimentOptions result;
+    result.steps = options_.steps.value_or(length.steps);
+    result.repetitions = repetitions();
+    result.decades = length.decades;
+    result.points_per_decade = length.points_per_decade;
+    result.seed = common_.seed;
+    asked_ = 0;
+    const auto records =
+        static_cast<double>(theory::recorded_steps(result.steps, result.points_per_decade).size() *
+                            result.repetitions * kMethods);
+    result.proceed = [this, name, records] {
+      const std::size_t asked = ++asked_;
+      if (const std::unique_lock lock(drawing_, std::try_to_lock); lock && progress_.due()) {
+        progress_.show(static_cast<double>(asked) / records, name);
+      }
+      return !interrupted();
+    };
+    return result;
+  }
+
+  static std::string how_it_ran(const theory::ExperimentOptions& options, std::size_t batch,
+                                const theory::ControlOptions& controls) {
+    return fmt::format(
+        "Batches of {} drawn independently, {} steps, {} repetitions, double precision; slopes of "
+        "log E against log(t + mu) over the last {:g} decade{} of t, with 95 % intervals "
+        "(bootstrap over repetitions). Momentum's constant beta is {:.3g}, Adam's constant rate "
+        "{:g}; the others have gamma_t.",
+        batch, options.steps, options.repetitions, options.decades, options.decades == 1 ? "" : "s",
+        1 - controls.momentum, controls.adam_rate);
+  }
+
+  void show(TheoryRun run) {
+    progress_.clear();
+    if (common_.json) {
+      print_json(run, repetitions());
+    } else {
+      const theory::Experiment& experiment = run.experiment;
+      fmt::print(
+          "{}\n{}\n\n{}\n{}\n{}\n\n{}\n{}\n\n{}\n\n", run.title, run.text,
+          report::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
+          report::conditions_table(experiment.facts, experiment.rates).terminal(),
+          report::verdict(experiment.facts, experiment.rates),
+          report::slopes_table(experiment).terminal(), report::reasons(experiment),
+          report::what_controls_show(experiment));
+      std::fflush(stdout);
+    }
+    if (interrupted()) throw train::Interrupted();
+    runs_.push_back(std::move(run));
+  }
+
+  void certified() {
+    const auto options = experiment_options(budget_.certified, "certified");
+    TheoryRun run{.name = "certified", .title = "(a) Certified rates", .text = {}};
+    run.seconds = bench::seconds_of(
+        [&] { run.experiment = theory::certified_experiment(options, *default_executor()); });
+    const theory::Facts& facts = run.experiment.facts;
+    run.text = fmt::format(
+        "Softmax regression on 400 generated rows of length 1, 10 features, 2 classes (20 "
+        "weights), lambda = {:g}: condition number L/c = {:.4g}. {}",
+        *facts.c, facts.L / *facts.c, how_it_ran(options, theory::SoftmaxOptions().batch, {}));
+    show(std::move(run));
+  }
+
+  void milder(TheoryRun run, const data::Task& task, theory::SoftmaxOptions problem,
+              const Length& length, const theory::ControlOptions& controls) {
+    problem.seed = common_.seed;
+    const auto options = experiment_options(length, run.name);
+    run.smoothness = "of the full gradient; the theorem asks for every batch's";
+    run.seconds = bench::seconds_of([&] {
+      run.experiment =
+          theory::milder_experiment(task, problem, options, *default_executor(), controls);
+    });
+    const theory::Facts& facts = run.experiment.facts;
+    run.text = fmt::format(
+        "Softmax regression on {} ({} rows, {} weights), lambda = {:g}: condition number of the "
+        "full gradient {:.4g}. {}",
+        run.text, task.train.rows, task.train.features * task.train.classes, problem.lambda,
+        facts.L / *facts.c, how_it_ran(options, problem.batch, controls));
+    show(std::move(run));
+  }
+
+  void kdd() {
+    data::Task task;
+    try {
+      data::LoadOptions load;
+      load.search = data::search_folders(options_.data_dir);
+      task = data::load_task("nsl-kdd", load);
+    } catch (const data::DataError& error) {
+      missing_ = error.what();
+      progress_.clear();
+      if (common_.json) {
+        fmt::print("{}\n",
+                   Json{{"event", "no data"}, {"experiment", "nsl-kdd"}, {"why", missing_}}.dump());
+      } else {
+        fmt::print("(b) Milder rates on NSL-KDD: no data\n{}\n\n", missing_);
+      }
+      return;
+    }
+    milder({.name = "nsl-kdd",
+            .title = "(b) Milder rates on NSL-KDD, outside the theorem",
+            .text = "NSL-KDD"},
+           task, {.lambda = kKddLambda, .batch = 8}, budget_.kdd, {});
+  }
+
+  void generated() {
+    milder({.name = "generated",
+            .title = "(b) Milder rates on generated rows, outside the theorem",
+            .text = "the generated rows of (a), no real data"},
+           theory::unit_task(), {.lambda = kGeneratedLambda}, budget_.generated,
+           // At Adam's usual rate the start would take a decade of steps.
+           {.adam_rate = 0.01});
+  }
+
+  void write(double seconds) {
+    const std::filesystem::path& folder = options_.out;
+    report::Document document;
+    document.title = "The theorems, measured";
+    document.commands = {command()};
+    document.facts = {
+        {"tandem", version()},
+        {"machine", machine_description()},
+        {"threads", std::to_string(default_executor()->threads())},
+        {"time", duration_text(seconds)},
+    };
+    std::vector<report::Figure> figures;
+    for (const TheoryRun& run : runs_) {
+      document.sections.push_back(report::theory_section(run));
+      const auto& own = document.sections.back().figures;
+      figures.insert(figures.end(), own.begin(), own.end());
+    }
+    if (!missing_.empty()) {
+      document.sections.insert(
+          document.sections.begin() + 1,
+          report::Section{.title = "(b) Milder rates on NSL-KDD: no data", .text = missing_});
+    }
+    const bool drawn = report::figures_available();
+    if (drawn) report::write_figures(folder, figures, {.svg = true, .png = false});
+    write_atomically(folder / "theory.csv",
+                     [&](std::ostream& stream) { stream << report::theory_curves(runs_).csv(); });
+    write_atomically(folder / "theory.md", [&](std::ostream& stream) {
+      stream << report::markdown_page(document, drawn);
+    });
+    say(fmt::format(
+        "theory.md, theory.csv and {} are in {}",
+        drawn ? fmt::format("{} figures", figures.size()) : "no figures (gnuplot was not found)",
+        folder.string()));
+  }
+
+  const TheoryOptions& options_;
+  const Common& common_;
+  const Budget& budget_;
+  Progress progress_;
+  std::mutex drawing_;  // of the progress: whoever finds it free
+  std::atomic<std::size_t> asked_ = 0;
+  std::vector<TheoryRun> runs_;
+  std::string missing_;  // why there is no run on KDD
+};
+
+/// Options of `paper` that mean nothing here would be ignored in silence.
+void refuse_others(const CLI::App& paper) {
+  for (const CLI::Option* option : paper.get_options()) {
+    const std::string name = option->get_name();
+    if (option->count() == 0 || name == "--budget" || name == "--data-dir") continue;
+    if (option->get_positional()) {
+      throw std::invalid_argument(fmt::format("Found '{}' beside theory; expected one experiment",
+                                              option->as<std::string>()));
+    }
+    throw std::invalid_argument(
+        fmt::format("{} is not an option of theory; tandem paper theory --help lists them", name));
+  }
+}
+
+}  // namespace
+
+int run_theory(const TheoryOptions& options, const Common& common) {
+  const std::array<Named, 2> other_facts = {{{"--c", &options.c}, {"--DV", &options.D_V}}};
+  if (any_given(needed_facts(options)) || any_given(other_facts) || any_given(own_rates(options))) {
+    return check_constants(options, common);
+  }
+  return Theory(options, common).run();
+}
+
+void add_theory(CLI::App& paper, std::string& budget, std::filesystem::path& data_dir,
+                const Common& common, Job& job) {
+  auto options = std::make_shared<TheoryOptions>();
+  CLI::App* command = paper.add_subcommand(
+      "theory",
+      "Example: tandem paper theory --out theory\n"
+      "         tandem paper theory --c 0.5 --L 1 --Dw 1 --DG 2\n\n"
+      "The rates of the paper's theorems, measured, with controls. With constants of a problem "
+      "of one's own: rates that satisfy Theorem 1 (without --c: 2), and which conditions other "
+      "rates fail.");
+  command->add_option("--budget", budget, "quick: a minute or two; full: a quarter of an hour")
+      ->check(CLI::IsMember({"quick", "full"}))
+      ->capture_default_str();
+  command->add_option("--data-dir", data_dir,
+                      "Folder of data sets; searched before TANDEM_DATA and the system's folder");
+  command->add_option("--out", options->out, "Folder for theory.md, theory.csv and figures");
+  command->add_option("--steps", options->steps, "Of every experiment; the budget's unless given");
+  command->add_option("--repetitions", options->repetitions, "The same; 32 unless given");
+  const std::string own = "Constants of one's own";
+  command->add_option("--c", options->c, "Of strong convexity")->group(own);
+  command->add_option("--L", options->L, "Lipschitz constant of every batch's gradient")
+      ->group(own);
+  command->add_option("--Dw", options->D_w, "Radius of the ball of weights")->group(own);
+  command->add_option("--DG", options->D_G, "Bound of the gradients in it")->group(own);
+  command->add_option("--DV", options->D_V, "Bound of their variance; DG^2 unless given")
+      ->group(own);
+  const std::string rates = "Rates of one's own, to be checked";
+  command->add_option("--gamma", options->gamma, "gamma_t = gamma / (t + mu)")->group(rates);
+  command->add_option("--beta", options->beta, "beta_t = beta / (t - 1 + mu)")->group(rates);
+  command->add_option("--alpha", options->alpha, "alpha_t = alpha / (t - 1 + mu)^2")->group(rates);
+  command->add_option("--mu", options->mu, "Of all three")->group(rates);
+  command->callback([options, &paper, &budget, &data_dir, &common, &job] {
+    job = [options, &paper, &budget, &data_dir, &common] {
+      refuse_others(paper);
+      options->budget = budget;
+      options->data_dir = data_dir;
+      return run_theory(*options, common);
+    };
+  });
+}
+
+}  // namespace tandem::cli
