@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/bytes_text.h"
 #include "base/machine.h"
 #include "base/suggest.h"
 #include "cli/command.h"
@@ -47,13 +48,6 @@ int list_experiments(const Common& common) {
 }
 
 // ---- Table 3 ------------------------------------------------------------------------------------
-
-std::string bytes_text(std::size_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (value < 0x1p20) return fmt::format("{:.1f} KiB", value / 0x1p10);
-  if (value < 0x1p30) return fmt::format("{:.1f} MiB", value / 0x1p20);
-  return fmt::format("{:.1f} GiB", value / 0x1p30);
-}
 
 int show_memory(const PaperOptions& options, const Common& common) {
   report::Table table({{"task"},

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/bytes_text.h"
 #include "base/interrupt.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -29,10 +30,6 @@ struct Options {
   std::size_t memory = 0;  // MiB
   bool dry_run = false;
 };
-
-std::string mebibytes(std::size_t bytes) {
-  return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-}
 
 void show_plan(const study::Runner& runner, double seconds, const Common& common) {
   const study::StudySpec& study = runner.study();
@@ -82,7 +79,7 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
              "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} "
              "waves of at most {}; about {} if none diverges\n",
              study.name, plan.members, plan.runs, study.epochs, plan.units, plan.waves,
-             mebibytes(plan.peak_bytes), duration_text(seconds));
+             bytes_text(plan.peak_bytes), duration_text(seconds));
   if (study.prune != 0) {
     fmt::print(stderr, "grids are pruned by successive halving: one in {} stays\n", study.prune);
   }

@@ -12,22 +12,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/bytes_text.h"
 #include "optimizers/dense.h"
 #include "optimizers/history.h"
 #include "optimizers/span.h"
 
 namespace tandem {
 namespace {
-
-std::string human_bytes(double bytes) {
-  static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-  std::size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(kUnits)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{:.{}f} {}", bytes, unit == 0 ? 0 : 1, kUnits[unit]);
-}
 
 /// Why the span form cannot hold this rule, or "".
 std::string span_obstacle(const detail::Recipe& recipe, const detail::TrainableSpec& spec) {
@@ -109,9 +100,9 @@ FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::
     return std::invalid_argument(
         fmt::format("FullTO: {}. With dimension {} the dense form needs {}, the span form {} {}; "
                     "memory_limit is {}",
-                    why, dimension, human_bytes(dense), human_bytes(span),
+                    why, dimension, bytes_text(dense), bytes_text(span),
                     spec.max_steps > 0 ? fmt::format("for {} steps", spec.max_steps) : "to start",
-                    human_bytes(limit)));
+                    bytes_text(limit)));
   };
   switch (spec.form) {
     case Form::dense:
@@ -226,9 +217,9 @@ class Full : public Estimator<T> {
       throw MemoryLimitError(fmt::format(
           "FullTO: the span form would need {} after {} residuals, the dense form {}{}; "
           "memory_limit is {}",
-          human_bytes(next), span_->rows(), human_bytes(dense),
-          may_leave ? fmt::format(" beside {} of history while changing", human_bytes(now)) : "",
-          human_bytes(limit)));
+          bytes_text(next), span_->rows(), bytes_text(dense),
+          may_leave ? fmt::format(" beside {} of history while changing", bytes_text(now)) : "",
+          bytes_text(limit)));
     }
     return "";
   }

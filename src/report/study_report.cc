@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "base/bytes_text.h"
 #include "report/study_figures.h"
 
 namespace tandem::report {
@@ -27,14 +28,6 @@ std::optional<double> mean(const study::PerSeed& values) {
   }
   if (values.empty()) return std::nullopt;
   return sum / static_cast<double>(values.size());
-}
-
-std::string bytes_text(const std::optional<std::size_t>& bytes) {
-  if (!bytes) return "";
-  const auto value = static_cast<double>(*bytes);
-  if (value < 1024) return fmt::format("{} B", *bytes);
-  if (value < 1024 * 1024) return fmt::format("{:.1f} KiB", value / 1024);
-  return fmt::format("{:.1f} MiB", value / (1024 * 1024));
 }
 
 std::string rho_text(const Row& row) {
@@ -111,7 +104,8 @@ Table comparison_table(const std::vector<Row>& rows, bool with_task) {
     cells.insert(cells.end(), {row.optimizer, mean_text(row.min_loss, "{:.6f}"), rho_text(row),
                                row.mark ? std::string(1, *row.mark) : "", interval_text(row),
                                number(row.p_holm, "{:.2g}"), mean_text(row.gap, "{:.2e}"),
-                               number(row.seconds, "{:.3f}"), bytes_text(row.state_bytes),
+                               number(row.seconds, "{:.3f}"),
+                               row.state_bytes ? bytes_text(*row.state_bytes) : std::string(),
                                std::to_string(row.members) + (row.pruned ? " (pruned)" : ""),
                                std::to_string(row.diverged)});
     table.add(std::move(cells));
