@@ -165,7 +165,7 @@ alpha = 0.1
   EXPECT_TRUE(of(rows, "zero", Phase::tune).empty());
   EXPECT_TRUE(of(rows, "positive", Phase::tune).empty());
   // One of the parts holds the best of all, which is measured already.
-  const std::string& best_alpha = of(rows, "mine", Phase::measure).at(0).options.at("alpha");
+  const std::string best_alpha = of(rows, "mine", Phase::measure).at(0).options.at("alpha");
   const std::string with_best = best_alpha == "0" ? "zero" : "positive";
   const std::string other = best_alpha == "0" ? "positive" : "zero";
   EXPECT_TRUE(of(rows, with_best, Phase::measure).empty());
