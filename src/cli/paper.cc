@@ -75,13 +75,12 @@ int show_memory(const PaperOptions& options, const Common& common) {
   }
   if (!common.json) fmt::print("{}", table.terminal());
   if (!options.out.empty()) {
-    std::filesystem::create_directories(options.out);
+    make_out_folder(options.out);
     write_atomically(options.out / "memory.md", [&](std::ostream& stream) {
-      stream
-          << "# Table 3: bytes of state\n\n```sh\ntandem paper memory\n```\n\nComputed from the "
-             "number "
-             "of weights, and read from an optimizer that made a step; its workspace is apart.\n\n"
-          << table.markdown();
+      stream << "# Table 3: bytes of state\n\n```sh\ntandem paper memory\n```\n\nComputed from the "
+                "number of weights, and read from an optimizer that made a step; its workspace is "
+                "apart.\n\n"
+             << table.markdown();
     });
   }
   return kDone;

@@ -83,6 +83,7 @@ class LambdaExperiment {
 
   int run() {
     catch_interrupts();
+    make_out_folder(options_.out);
     store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
     for (study::StudySpec& spec : specs_) {
       const std::string data = spec.tasks.front().data;
@@ -164,7 +165,6 @@ class LambdaExperiment {
   }
 
   void write() const {
-    std::filesystem::create_directories(options_.out);
     write_atomically(options_.out / "lambda.md",
                      [&](std::ostream& stream) { stream << markdown(); });
     write_atomically(options_.out / "lambda.csv",

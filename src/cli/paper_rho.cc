@@ -13,6 +13,7 @@
 #include "cli/progress.h"
 #include "data/dataset.h"
 #include "report/paper_report.h"
+#include "report/render.h"
 #include "report/study_report.h"
 #include "store/store.h"
 #include "study/comparison.h"
@@ -33,8 +34,12 @@ class Experiment {
         specs_(wanted_studies(experiment, options)) {
     results_.title = experiment.what;
     results_.command = command_text(options, common);
-    if (options.budget == "quick") {
+    if (options.start == "zeros") {
       results_.note =
+          "From weights of zero; the paper, whose figures stand beside, starts from N(0, 1). ";
+    }
+    if (options.budget == "quick") {
+      results_.note +=
           "Quick: a quarter of the epochs, three seeds, grids pruned by successive halving. "
           "`--budget full` is the paper's protocol.";
     }
@@ -42,6 +47,7 @@ class Experiment {
 
   int run() {
     catch_interrupts();
+    make_out_folder(options_.out);
     store::Store store = store::Store::open(options_.store, store::Store::Mode::write);
     for (study::StudySpec& spec : specs_) {
       const std::string name = spec.name;
@@ -58,7 +64,10 @@ class Experiment {
       if (options_.start != "normal") name += "-" + options_.start;
       if (options_.budget == "quick") name += "-quick";
       const auto page = report::write_paper(options_.out, name, results_);
-      say(progress_, common_, fmt::format("the results are in {}", page.string()));
+      say(progress_, common_,
+          fmt::format(
+              "the results are in {}{}", page.string(),
+              report::figures_available() ? "" : ", without figures: gnuplot was not found"));
     }
     return results_.studies.empty() ? kData : kDone;
   }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 #include "base/interrupt.h"
@@ -43,6 +44,15 @@ std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& exper
                                             experiment.name, data, suggestion(data, known)));
   }
   return specs;
+}
+
+void make_out_folder(const std::filesystem::path& out) {
+  if (out.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(out, error);
+  if (!error && std::filesystem::is_directory(out)) return;
+  throw std::invalid_argument(fmt::format("--out: cannot make the folder {}: {}", out.string(),
+                                          error ? error.message() : "it is a file"));
 }
 
 void say(Progress& progress, const Common& common, const std::string& text) {

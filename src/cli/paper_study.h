@@ -37,6 +37,10 @@ std::string command_text(const PaperOptions& options, const Common& common);
 std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& experiment,
                                              const PaperOptions& options);
 
+/// Makes the folder of results: before hours of work, not after them. Nothing for an empty path;
+/// throws std::invalid_argument where it cannot be made.
+void make_out_folder(const std::filesystem::path& out);
+
 /// A line on standard error for those who read along.
 void say(Progress& progress, const Common& common, const std::string& text);
 

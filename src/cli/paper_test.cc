@@ -107,6 +107,10 @@ TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("ffn --start zeros", {"Invalid --start zeros", "a net"});
   expect_refused("ffn --data mnist", {"Invalid --data", "ffn"});
   expect_refused("ffn --budget huge", {"huge"});
+  // Before any work: there is no store yet.
+  expect_refused("strongly-convex --data nsl-kdd --out " + path("KDDTest+.txt"),
+                 {"--out: cannot make the folder", "KDDTest+.txt"});
+  EXPECT_FALSE(std::filesystem::exists(path("runs.db")));
 }
 
 }  // namespace

@@ -16,7 +16,6 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <stdexcept>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,6 +23,7 @@
 #include "base/interrupt.h"
 #include "base/machine.h"
 #include "bench/measure.h"
+#include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "data/dataset.h"
 #include "report/markdown.h"
@@ -222,7 +222,7 @@ class Theory {
 
   int run() {
     catch_interrupts();
-    if (!options_.out.empty()) make_folder();
+    make_out_folder(options_.out);
     try {
       const double seconds = bench::seconds_of([&] {
         certified();
@@ -248,16 +248,6 @@ class Theory {
   void say(const std::string& text) {
     progress_.clear();
     if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
-  }
-
-  /// Before hours of work, not after them.
-  void make_folder() const {
-    std::error_code error;
-    std::filesystem::create_directories(options_.out, error);
-    if (!error && std::filesystem::is_directory(options_.out)) return;
-    throw std::invalid_argument(fmt::format("--out: cannot make the folder {}: {}",
-                                            options_.out.string(),
-                                            error ? error.message() : "it is a file"));
   }
 
   /// Without folders, which are each reader's own.

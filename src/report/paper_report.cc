@@ -55,6 +55,15 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
+/// Labels whose runs on the tuning seed are those of another's grid.
+std::set<std::string> parts_of(const StudyRuns& study) {
+  std::set<std::string> labels;
+  for (const study::OptimizerSpec& spec : study::optimizers_of(study.text)) {
+    if (!spec.part_of.empty()) labels.insert(spec.label);
+  }
+  return labels;
+}
+
 void write_runs(const std::filesystem::path& path, const StudyRuns& study) {
   write_atomically(path, [&](std::ostream& stream) {
     fmt::print(stream, "task,optimizer,seed,epoch,gradient_evaluations,train_loss\n");
@@ -78,17 +87,12 @@ void write_grid(const std::filesystem::path& path, const StudyRuns& study) {
       for (const auto& [name, values] : optimizer.grid) names.insert(name);
     }
   }
-  const std::vector<study::OptimizerSpec> specs = study::optimizers_of(study.text);
-  const auto is_part = [&](const std::string& label) {
-    return std::any_of(specs.begin(), specs.end(), [&](const study::OptimizerSpec& spec) {
-      return spec.label == label && !spec.part_of.empty();
-    });
-  };
+  const std::set<std::string> parts = parts_of(study);
   write_atomically(path, [&](std::ostream& stream) {
     fmt::print(stream, "task,optimizer,{},least_train_loss,outcome\n", fmt::join(names, ","));
     for (const TaskRuns& task : study.tasks) {
       for (const OptimizerRuns& optimizer : task.optimizers) {
-        if (is_part(optimizer.label)) continue;  // its runs are those of the whole grid
+        if (parts.contains(optimizer.label)) continue;  // its runs are those of the whole grid
         for (const Run& run : optimizer.tuned) {
           fmt::print(stream, "{},{}", field(task.name), field(optimizer.label));
           for (const std::string& name : names) {
@@ -227,7 +231,7 @@ Table epochs_table(const std::vector<StudyRuns>& studies) {
 
 Effort effort_of(const StudyRuns& study) {
   Effort effort;
-  const std::vector<study::OptimizerSpec> specs = study::optimizers_of(study.text);
+  const std::set<std::string> parts = parts_of(study);
   const auto add = [&](const Run& run) {
     if (run.points.empty()) return;
     effort.member_epochs += static_cast<double>(run.points.size() - 1);
@@ -235,11 +239,7 @@ Effort effort_of(const StudyRuns& study) {
   };
   for (const TaskRuns& task : study.tasks) {
     for (const OptimizerRuns& optimizer : task.optimizers) {
-      const bool part =
-          std::any_of(specs.begin(), specs.end(), [&](const study::OptimizerSpec& spec) {
-            return spec.label == optimizer.label && !spec.part_of.empty();
-          });
-      if (part) continue;
+      if (parts.contains(optimizer.label)) continue;
       effort.members += optimizer.tuned.size();
       effort.runs += optimizer.measured.size();
       for (const Run& run : optimizer.tuned) add(run);

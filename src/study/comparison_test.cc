@@ -331,11 +331,12 @@ TEST(Comparison, JsonHasTheKeysOfTheDesignFirst) {
   const Json json = to_json(rows.at(1));
   std::string keys;
   for (const auto& [key, value] : json.items()) keys += key + " ";
-  EXPECT_EQ(keys,
-            "study data model lambda optimizer options edge rho mark s p interval min_loss gap "
-            "diverged members gradient_evaluations seconds state_bytes "
-            "task method baseline ablation pruned seeds rho_seeds p_holm measured measured_diverged "
-            "rho_evaluations rho_seconds tuned_loss rho_tuned rho_budget budget best_of ");
+  EXPECT_EQ(
+      keys,
+      "study data model lambda optimizer options edge rho mark s p interval min_loss gap "
+      "diverged members gradient_evaluations seconds state_bytes "
+      "task method baseline ablation pruned seeds rho_seeds p_holm measured measured_diverged "
+      "rho_evaluations rho_seconds tuned_loss rho_tuned rho_budget budget best_of ");
   EXPECT_EQ(json.at("study"), "made up");
   EXPECT_EQ(json.at("mark"), "+");
   EXPECT_EQ(json.at("options"), (Json{{"alpha", "0.1"}, {"decay", "1"}, {"lr", "0.1"}}));
