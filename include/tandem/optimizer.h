@@ -3,6 +3,7 @@
 // diagnostics, saved state.
 #pragma once
 
+#include <tandem/bfloat16.h>
 #include <tandem/executor.h>
 #include <tandem/schedule.h>
 
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <iosfwd>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,7 +25,9 @@ class Stepper;
 struct Recipe;
 }  // namespace detail
 
-/// A part of a model's weights with its gradient: a layer's matrix, a tensor.
+/// A part of a model's weights with its gradient: a layer's matrix, a tensor. An empty gradient
+/// leaves the segment out of a step: its weights and its state stay, and sums over the weights (the
+/// scalars of RO-TO, the norm of a projection) do not see it. Full-TO and Block-TO refuse that.
 template <class T>
 struct Segment {
   std::span<T> weights;
@@ -65,6 +69,8 @@ class Optimizer {
   /// One step on a list of segments, as over one vector; sizes as given at construction.
   void step(std::span<const Segment<float>> segments);
   void step(std::span<const Segment<double>> segments);
+  /// bfloat16 weights and gradients with a float state.
+  void step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding = {});
 
   /// Tells schedules that count epochs to move on.
   void epoch_end();
@@ -82,6 +88,11 @@ class Optimizer {
   /// without a rate of their own).
   double lr() const;
   void set_lr(const Schedule& lr);
+  /// Other options from the next step on, the state as it is: what is not named gets its default.
+  /// The sizes of segments, and what the state's shape depends on (Block-TO's block, Full-TO's form
+  /// and limits, normalize), cannot change. Throws std::invalid_argument and changes nothing.
+  void set_options(const std::vector<SegmentSpec>& segments,
+                   const std::map<std::string, std::string>& options);
 
   /// Bytes of what the rule remembers from step to step. Before the first step: what it will be
   /// with float weights.

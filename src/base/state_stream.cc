@@ -9,9 +9,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <istream>
 #include <ostream>
+#include <sstream>
 #include <stdexcept>
+#include <type_traits>
+#include <utility>
 
 namespace tandem {
 namespace {
@@ -232,6 +236,116 @@ void StateReader::finish() {
     throw StateError(fmt::format(
         "Damaged state: its checksum is {:016x}, its content gives {:016x}", found, expected));
   }
+}
+
+namespace {
+
+/// Reads values off the front of what is left.
+class Cursor {
+ public:
+  explicit Cursor(std::string_view bytes) : left_(bytes) {}
+
+  bool done() const { return left_.empty(); }
+  std::string_view take(std::uint64_t size) {
+    if (size > left_.size()) {
+      throw StateError(fmt::format("Invalid state: a record of {} bytes where {} are left", size,
+                                   left_.size()));
+    }
+    const std::string_view taken = left_.substr(0, size);
+    left_.remove_prefix(size);
+    return taken;
+  }
+  template <class T>
+  T value() {
+    T value{};
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  template <class T>
+  std::vector<T> array() {
+    const auto length = value<std::uint64_t>();
+    if (length > left_.size() / sizeof(T)) {
+      throw StateError(fmt::format("Invalid state: an array of {} values where {} bytes are left",
+                                   length, left_.size()));
+    }
+    std::vector<T> values(length);
+    const std::string_view bytes = take(length * sizeof(T));
+    if (length > 0) std::memcpy(values.data(), bytes.data(), bytes.size());
+    return values;
+  }
+
+ private:
+  std::string_view left_;
+};
+
+}  // namespace
+
+std::vector<StateRecord> state_records(std::string_view bytes) {
+  constexpr std::size_t kHead = kMagic.size() + sizeof kVersion;
+  if (bytes.size() < kHead + sizeof(std::uint64_t)) {
+    throw StateError("Invalid state: it is shorter than an empty one");
+  }
+  const std::string_view content = bytes.substr(0, bytes.size() - sizeof(std::uint64_t));
+  Cursor head(content);
+  if (head.take(kMagic.size()) != kMagic || head.value<std::uint32_t>() != kVersion) {
+    throw StateError(fmt::format("Not a Tandem state of version {}", kVersion));
+  }
+  Cursor tail(bytes.substr(content.size()));
+  if (tail.value<std::uint64_t>() != XXH3_64bits(content.data(), content.size())) {
+    throw StateError("Damaged state: its checksum does not fit its content");
+  }
+  std::vector<StateRecord> records;
+  Cursor cursor(content.substr(kHead));
+  while (!cursor.done()) {
+    const char kind = cursor.value<char>();
+    StateRecord record;
+    record.name = cursor.take(cursor.value<unsigned char>());
+    switch (kind) {
+      case kCount:
+        record.value = cursor.value<std::uint64_t>();
+        break;
+      case kNumber:
+        record.value = cursor.value<double>();
+        break;
+      case kText:
+        record.value = std::string(cursor.take(cursor.value<std::uint64_t>()));
+        break;
+      case kFloats:
+        record.value = cursor.array<float>();
+        break;
+      case kDoubles:
+        record.value = cursor.array<double>();
+        break;
+      default:
+        throw StateError(
+            fmt::format("Invalid state: record '{}' is of {}", record.name, kind_name(kind)));
+    }
+    records.push_back(std::move(record));
+  }
+  return records;
+}
+
+std::string state_of_records(std::span<const StateRecord> records) {
+  std::ostringstream stream;
+  StateWriter writer(stream);
+  for (const StateRecord& record : records) {
+    std::visit(
+        [&](const auto& value) {
+          using Value = std::decay_t<decltype(value)>;
+          if constexpr (std::is_same_v<Value, std::uint64_t>) {
+            writer.count(record.name, value);
+          } else if constexpr (std::is_same_v<Value, double>) {
+            writer.number(record.name, value);
+          } else if constexpr (std::is_same_v<Value, std::string>) {
+            writer.text(record.name, value);
+          } else {
+            writer.array(record.name, std::span(value));
+          }
+        },
+        record.value);
+  }
+  writer.finish();
+  return std::move(stream).str();
 }
 
 }  // namespace tandem

@@ -11,6 +11,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 namespace tandem {
 
@@ -68,5 +70,17 @@ class StateReader {
   std::istream& stream_;
   std::unique_ptr<Hash> hash_;
 };
+
+/// A saved state as a list, for those who keep it in a format of their own: tensors by name, a
+/// dictionary.
+struct StateRecord {
+  std::string name;
+  std::variant<std::uint64_t, double, std::string, std::vector<float>, std::vector<double>> value;
+};
+
+/// All records of a saved state, in order. Throws StateError for what is damaged.
+std::vector<StateRecord> state_records(std::string_view bytes);
+/// The inverse.
+std::string state_of_records(std::span<const StateRecord> records);
 
 }  // namespace tandem

@@ -141,5 +141,30 @@ TEST(StateStream, SaysWhenTheStreamIsFull) {
   EXPECT_THROW(writer.finish(), std::runtime_error);
 }
 
+TEST(StateStream, IsAListOfRecordsAndBack) {
+  const std::string bytes = written();
+  const std::vector<StateRecord> records = state_records(bytes);
+  ASSERT_EQ(records.size(), 5U);
+  EXPECT_EQ(records[0].name, "rule");
+  EXPECT_EQ(std::get<std::string>(records[0].value), "diag-to");
+  EXPECT_EQ(std::get<std::uint64_t>(records[1].value), 7U);
+  EXPECT_EQ(std::get<double>(records[2].value), 0.1);
+  EXPECT_EQ(std::get<std::vector<float>>(records[3].value), kFloats);
+  EXPECT_EQ(std::get<std::vector<double>>(records[4].value), kDoubles);
+  EXPECT_EQ(state_of_records(records), bytes);
+}
+
+TEST(StateStream, RecordsOfWhatIsCutOrChangedAreRefused) {
+  const std::string bytes = written();
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THROW(state_records(std::string_view(bytes).substr(0, size)), StateError) << size;
+  }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    EXPECT_THROW(state_records(changed), StateError) << at;
+  }
+}
+
 }  // namespace
 }  // namespace tandem

@@ -5,10 +5,13 @@
 #include <tandem/errors.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
 
 #include "base/parallel.h"
+#include "base/random.h"
+#include "kernels/narrow.h"
 
 namespace tandem {
 
@@ -49,20 +52,32 @@ double Engine<T>::shrink_of(std::size_t segment, double lr) const {
 }
 
 template <class T>
-bool Engine<T>::step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor) {
+Step<T> Engine<T>::step_at(std::span<const Segment<T>> segments, const Clock& clock,
+                           Executor& executor) const {
   const double factor =
       recipe_.decay == 1 ? 1 : std::pow(recipe_.decay, static_cast<double>(clock.epoch));
   const double lr = recipe_.lr.at(clock) * factor;
-  const Step<T> step{segments, layout_,    executor, clock,
-                     factor,   recipe_.l2, lr,       1 - lr * recipe_.weight_decay};
+  return {segments, layout_,    executor, clock,
+          factor,   recipe_.l2, lr,       1 - lr * recipe_.weight_decay};
+}
 
+template <class T>
+bool Engine<T>::step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor) {
+  const Step<T> step = step_at(segments, clock, executor);
   const bool vouched = estimator_->screen(step);
   if (recipe_.on_nonfinite != OnNonFinite::ignore && !vouched && !finite(step)) return false;
 
   kernels::PassScalars<T> scalars;
   scale_stage(step, scalars);
   estimator_->gather(step, scalars);
-  run_pass(step, scalars);
+  // What sums up must see a block at a time.
+  const std::size_t together = kernels::sums_up(estimator_->stage()) ? 1 : layout_.blocks();
+  run_pass(step, scalars, together, [&](const Layout::Block& block, const auto& use) {
+    const Segment<T>& segment = segments[block.segment];
+    if (!left_out(segment)) {
+      use(segment.weights.data() + block.begin, segment.gradient.data() + block.begin);
+    }
+  });
   Outcome outcome{sums_};
   project(step, outcome);
   estimator_->finish(step, outcome);
@@ -70,12 +85,12 @@ bool Engine<T>::step(std::span<const Segment<T>> segments, const Clock& clock, E
 }
 
 template <class T>
-bool Engine<T>::finite(const Step<T>& step) const {
+template <class Look, class Value>
+bool Engine<T>::finite(const Step<T>& step, const Look& look, const Value& value) const {
   // The first place by index, whichever thread finds one.
   std::atomic<std::size_t> first_bad{layout_.dimension()};
-  const auto look = [&](const Layout::Block& block) {
-    const T* gradient = step.segments[block.segment].gradient.data() + block.begin;
-    const std::size_t at = kernels_.first_nonfinite(gradient, block.count);
+  const auto note = [&](const Layout::Block& block) {
+    const std::size_t at = look(block);
     if (at == block.count) return;
     std::size_t seen = first_bad.load();
     while (block.flat + at < seen && !first_bad.compare_exchange_weak(seen, block.flat + at)) {
@@ -87,7 +102,7 @@ bool Engine<T>::finite(const Step<T>& step) const {
                     constexpr std::size_t kTogether = 16;
                     while (last > first) {
                       const std::size_t begin = std::max(first + kTogether, last) - kTogether;
-                      layout_.for_runs(begin, last, kTogether, look);
+                      layout_.for_runs(begin, last, kTogether, note);
                       last = begin;
                     }
                   });
@@ -97,12 +112,23 @@ bool Engine<T>::finite(const Step<T>& step) const {
   std::size_t segment = 0;
   while (flat >= layout_.offset(segment) + layout_.size(segment)) ++segment;
   const std::size_t index = flat - layout_.offset(segment);
-  const double value = static_cast<double>(step.segments[segment].gradient[index]);
   throw NonFiniteGradient(
       fmt::format("{}: the gradient of segment {} is {} at index {} in step {}; weights and state "
                   "are unchanged",
-                  recipe_.name, segment, value, index, step.clock.step),
+                  recipe_.name, segment, value(segment, index), index, step.clock.step),
       segment, index);
+}
+
+template <class T>
+bool Engine<T>::finite(const Step<T>& step) const {
+  const auto look = [&](const Layout::Block& block) {
+    const Segment<T>& segment = step.segments[block.segment];
+    if (left_out(segment)) return block.count;
+    return kernels_.first_nonfinite(segment.gradient.data() + block.begin, block.count);
+  };
+  return finite(step, look, [&](std::size_t segment, std::size_t index) {
+    return static_cast<double>(step.segments[segment].gradient[index]);
+  });
 }
 
 template <class T>
@@ -120,7 +146,9 @@ void Engine<T>::scale_stage(const Step<T>& step, kernels::PassScalars<T>& scalar
 }
 
 template <class T>
-void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& common) {
+template <class Reach>
+void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& common,
+                         std::size_t together, const Reach& reach) {
   for (std::size_t s = 0; s < scalars_.size(); ++s) {
     const double lr = lr_of(s, step);
     scalars_[s] = common;
@@ -133,15 +161,20 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
     return stream == nullptr ? nullptr : stream + by;
   };
   const auto pass = [&](const Layout::Block& block) {
-    const Segment<T>& segment = step.segments[block.segment];
-    const kernels::PassStreams<T> streams{
-        segment.weights.data() + block.begin, segment.gradient.data() + block.begin,
-        shifted(base.given, block.flat),      shifted(base.first, block.flat),
-        shifted(base.second, block.flat),     shifted(base.third, block.flat),
-        shifted(moment_.data(), block.flat),  shifted(estimate_.data(), block.flat)};
-    pass_(streams, scalars_[block.segment], block.count, &sums_[block.index]);
+    kernels::PassSums sums;  // none, where the block is left out
+    reach(block, [&](T* weights, const T* gradient) {
+      const kernels::PassStreams<T> streams{weights,
+                                            gradient,
+                                            shifted(base.given, block.flat),
+                                            shifted(base.first, block.flat),
+                                            shifted(base.second, block.flat),
+                                            shifted(base.third, block.flat),
+                                            shifted(moment_.data(), block.flat),
+                                            shifted(estimate_.data(), block.flat)};
+      pass_(streams, scalars_[block.segment], block.count, &sums);
+    });
+    sums_[block.index] = sums;
   };
-  const std::size_t together = kernels::sums_up(estimator_->stage()) ? 1 : layout_.blocks();
   parallel_ranges(
       step.executor, layout_.blocks(), kBlocksPerThread,
       [&](std::size_t first, std::size_t last) { layout_.for_runs(first, last, together, pass); });
@@ -153,16 +186,20 @@ void Engine<T>::project(const Step<T>& step, Outcome& outcome) const {
   const auto part = [&](const Layout::Block& block) {
     return step.segments[block.segment].weights.data() + block.begin;
   };
+  const auto present = [&](const Layout::Block& block) {
+    return !left_out(step.segments[block.segment]);
+  };
   if (projection.kind() == Projection::Kind::box) {
     const auto low = static_cast<T>(projection.low());
     const auto high = static_cast<T>(projection.high());
     for_blocks(step, [&](const Layout::Block& block) {
-      kernels_.clamp(part(block), block.count, low, high);
+      if (present(block)) kernels_.clamp(part(block), block.count, low, high);
     });
     outcome.boxed = true;
   } else if (projection.kind() == Projection::Kind::ball) {
     std::vector<double> squares(layout_.blocks());
     for_blocks(step, [&](const Layout::Block& block) {
+      if (!present(block)) return;
       squares[block.index] = kernels_.dot(part(block), part(block), block.count);
     });
     double norm = 0;
@@ -173,9 +210,117 @@ void Engine<T>::project(const Step<T>& step, Outcome& outcome) const {
     outcome.scaled = projection.radius() / norm;
     const auto factor = static_cast<T>(outcome.scaled);
     for_blocks(step, [&](const Layout::Block& block) {
-      kernels_.scale(part(block), block.count, factor);
+      if (present(block)) kernels_.scale(part(block), block.count, factor);
     });
   }
+}
+
+namespace {
+
+/// The key of a block's noise.
+std::uint64_t noise_key(const Rounding& rounding, const Clock& clock, std::size_t block) {
+  return Random(rounding.seed ^ block, clock.step).bits();
+}
+
+void narrow_block(const float* from, const Layout::Block& block, BFloat16* to,
+                  const Rounding& rounding, const Clock& clock) {
+  if (rounding.stochastic) {
+    kernels::narrow_stochastic(from, block.count, to, noise_key(rounding, clock, block.index));
+  } else {
+    kernels::narrow(from, block.count, to);
+  }
+}
+
+}  // namespace
+
+template <class T>
+bool Engine<T>::step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
+                     const Clock& clock, Executor& executor) requires std::same_as<T, float> {
+  const kernels::EstimatorStage stage = estimator_->stage();
+  const bool elementwise =
+      stage != kernels::EstimatorStage::rank_one && stage != kernels::EstimatorStage::given;
+  return elementwise && recipe_.projection.kind() == Projection::Kind::none
+             ? step_elementwise(segments, rounding, clock, executor)
+             : step_widened(segments, rounding, clock, executor);
+}
+
+template <class T>
+bool Engine<T>::step_elementwise(std::span<const Segment<BFloat16>> segments,
+                                 const Rounding& rounding, const Clock& clock,
+                                 Executor& executor) requires std::same_as<T, float> {
+  // Elementwise estimators look at the clock and the rates only.
+  const Step<float> step = step_at({}, clock, executor);
+  if (recipe_.on_nonfinite != OnNonFinite::ignore) {
+    const auto look = [&](const Layout::Block& block) {
+      const Segment<BFloat16>& segment = segments[block.segment];
+      if (left_out(segment)) return block.count;
+      std::array<float, kernels::kBlock> gradient;
+      for (std::size_t begin = 0; begin < block.count; begin += kernels::kBlock) {
+        const std::size_t count = std::min(kernels::kBlock, block.count - begin);
+        kernels::widen(segment.gradient.data() + block.begin + begin, count, gradient.data());
+        const std::size_t at = kernels_.first_nonfinite(gradient.data(), count);
+        if (at < count) return begin + at;
+      }
+      return block.count;
+    };
+    const auto value = [&](std::size_t segment, std::size_t index) {
+      float wide = 0;
+      kernels::widen(&segments[segment].gradient[index], 1, &wide);
+      return static_cast<double>(wide);
+    };
+    if (!finite(step, look, value)) return false;
+  }
+  kernels::PassScalars<float> scalars;
+  scale_stage(step, scalars);
+  estimator_->gather(step, scalars);
+  run_pass(step, scalars, 1, [&](const Layout::Block& block, const auto& use) {
+    const Segment<BFloat16>& segment = segments[block.segment];
+    if (left_out(segment)) return;
+    std::array<float, kernels::kBlock> weights;
+    std::array<float, kernels::kBlock> gradient;
+    BFloat16* place = segment.weights.data() + block.begin;
+    kernels::widen(place, block.count, weights.data());
+    kernels::widen(segment.gradient.data() + block.begin, block.count, gradient.data());
+    use(weights.data(), gradient.data());
+    narrow_block(weights.data(), block, place, rounding, clock);
+  });
+  estimator_->finish(step, Outcome{sums_});
+  return true;
+}
+
+template <class T>
+bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
+                             const Clock& clock,
+                             Executor& executor) requires std::same_as<T, float> {
+  if (wide_weights_.empty()) {
+    wide_weights_ = Buffer<float>(layout_.dimension());
+    wide_gradient_ = Buffer<float>(layout_.dimension());
+  }
+  std::vector<Segment<float>> wide;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const std::size_t from = layout_.offset(s);
+    const std::size_t gradients = left_out(segments[s]) ? 0 : layout_.size(s);
+    wide.push_back({wide_weights_.span().subspan(from, layout_.size(s)),
+                    wide_gradient_.span().subspan(from, gradients)});
+  }
+  const Step<float> shape = step_at(wide, clock, executor);
+  for_blocks(shape, [&](const Layout::Block& block) {
+    const Segment<BFloat16>& segment = segments[block.segment];
+    kernels::widen(segment.weights.data() + block.begin, block.count,
+                   wide_weights_.data() + block.flat);
+    if (left_out(segment)) return;
+    kernels::widen(segment.gradient.data() + block.begin, block.count,
+                   wide_gradient_.data() + block.flat);
+  });
+  if (!step(wide, clock, executor)) return false;
+  for_blocks(shape, [&](const Layout::Block& block) {
+    const Segment<BFloat16>& segment = segments[block.segment];
+    if (left_out(segment)) return;
+    narrow_block(wide_weights_.data() + block.flat, block, segment.weights.data() + block.begin,
+                 rounding, clock);
+  });
+  estimator_->weights_changed();  // by the rounding
+  return true;
 }
 
 template <class T>

@@ -4,6 +4,7 @@
 
 #include <tandem/optimizer.h>
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -26,13 +27,18 @@ class Engine {
 
   /// False if the step was skipped. Whatever it throws, weights and state are as they were.
   bool step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
+  /// The same on bfloat16 weights: elementwise rules widen a block at a time, in the cache; the
+  /// others all of it, into a workspace.
+  bool step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
+            const Clock& clock, Executor& executor) requires std::same_as<T, float>;
 
   Estimator<T>& estimator() { return *estimator_; }
   const Estimator<T>& estimator() const { return *estimator_; }
   std::size_t state_bytes() const { return estimator_->state_bytes() + moment_.bytes(); }
   std::size_t workspace_bytes() const {
     return estimator_->workspace_bytes() + estimate_.bytes() +
-           sums_.size() * sizeof(kernels::PassSums);
+           sums_.size() * sizeof(kernels::PassSums) + wide_weights_.bytes() +
+           wide_gradient_.bytes();
   }
   /// Keeps G of each step from now on, or no longer.
   void keep_estimate(bool keep) {
@@ -43,9 +49,23 @@ class Engine {
   void load(StateReader& reader);
 
  private:
+  Step<T> step_at(std::span<const Segment<T>> segments, const Clock& clock,
+                  Executor& executor) const;
+  /// `look(block)` gives the index of the first NaN or infinity in a block's gradient, or its
+  /// count; `value(segment, index)` is one element of it.
+  template <class Look, class Value>
+  bool finite(const Step<T>& step, const Look& look, const Value& value) const;
   bool finite(const Step<T>& step) const;
   void scale_stage(const Step<T>& step, kernels::PassScalars<T>& scalars) const;
-  void run_pass(const Step<T>& step, const kernels::PassScalars<T>& common);
+  /// `reach(block, use)` calls use(weights, gradient) with the block's memory, or not where it is
+  /// left out; `together` is how many blocks it can reach at once.
+  template <class Reach>
+  void run_pass(const Step<T>& step, const kernels::PassScalars<T>& common, std::size_t together,
+                const Reach& reach);
+  bool step_elementwise(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
+                        const Clock& clock, Executor& executor) requires std::same_as<T, float>;
+  bool step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
+                    const Clock& clock, Executor& executor) requires std::same_as<T, float>;
   void project(const Step<T>& step, Outcome& outcome) const;
   template <class Body>
   void for_blocks(const Step<T>& step, const Body& body) const;
@@ -59,6 +79,7 @@ class Engine {
   kernels::Pass<T> pass_;
   Buffer<T> moment_;                              // second moment, where the scaling has one
   Buffer<T> estimate_;                            // G of the last step, where it is kept
+  Buffer<T> wide_weights_, wide_gradient_;        // of bfloat16 ones, where a rule needs them whole
   std::vector<kernels::PassSums> sums_;           // a block each
   std::vector<kernels::PassScalars<T>> scalars_;  // a segment each
 };

@@ -20,6 +20,12 @@
 
 namespace tandem {
 
+/// Whether a step passes a segment by.
+template <class T>
+bool left_out(const Segment<T>& segment) {
+  return segment.gradient.empty();
+}
+
 /// What an estimator may know of a step.
 template <class T>
 struct Step {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The face of all optimizers.
 #include <tandem/optimizer.h>
+#include <tandem/registry.h>
 
 #include <cmath>
 #include <utility>
@@ -25,6 +26,9 @@ void Optimizer::step(std::span<double> weights, std::span<const double> gradient
 }
 void Optimizer::step(std::span<const Segment<float>> segments) { stepper_->step(segments); }
 void Optimizer::step(std::span<const Segment<double>> segments) { stepper_->step(segments); }
+void Optimizer::step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding) {
+  stepper_->step(segments, rounding);
+}
 
 void Optimizer::epoch_end() { ++stepper_->clock().epoch; }
 void Optimizer::weights_changed() { stepper_->weights_changed(); }
@@ -38,6 +42,11 @@ double Optimizer::lr() const {
   return recipe.lr.at(clock) * std::pow(recipe.decay, static_cast<double>(clock.epoch));
 }
 void Optimizer::set_lr(const Schedule& lr) { stepper_->set_lr(lr); }
+void Optimizer::set_options(const std::vector<SegmentSpec>& segments,
+                            const std::map<std::string, std::string>& options) {
+  const std::unique_ptr<Optimizer> other = make_optimizer(name(), segments, options);
+  stepper_->set_recipe(std::move(*other->stepper_).take_recipe());
+}
 
 std::size_t Optimizer::state_bytes() const { return stepper_->state_bytes(); }
 std::size_t Optimizer::workspace_bytes() const { return stepper_->workspace_bytes(); }

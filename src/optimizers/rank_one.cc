@@ -36,6 +36,7 @@ class RankOne : public TrainableEstimator<T> {
 
   bool screen(const Step<T>& step) override {
     const auto l2 = static_cast<T>(step.l2);
+    gathered_.assign(gathered_.size(), {});
     for_blocks(step, [&](const Layout::Block& block, const Segment<T>& segment) {
       gathered_[block.index] = kernels_.rank_one_gather(segment.weights.data() + block.begin,
                                                         segment.gradient.data() + block.begin,
@@ -126,12 +127,14 @@ class RankOne : public TrainableEstimator<T> {
   }
 
  private:
+  /// Those that are not left out.
   template <class Body>
   void for_blocks(const Step<T>& step, const Body& body) {
     parallel_ranges(step.executor, step.layout.blocks(), kBlocksPerThread,
                     [&](std::size_t first, std::size_t last) {
                       step.layout.for_blocks(first, last, [&](const Layout::Block& block) {
-                        body(block, step.segments[block.segment]);
+                        const Segment<T>& segment = step.segments[block.segment];
+                        if (!left_out(segment)) body(block, segment);
                       });
                     });
   }

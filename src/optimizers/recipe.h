@@ -7,6 +7,7 @@
 #include <tandem/options.h>
 
 #include <cstddef>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>

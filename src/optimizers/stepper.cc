@@ -19,8 +19,13 @@ namespace {
 
 template <class T>
 constexpr const char* type_name() {
+  if constexpr (std::is_same_v<T, BFloat16>) return "bfloat16";
   return std::is_same_v<T, float> ? "float" : "double";
 }
+
+/// The type of the state on weights of type T.
+template <class T>
+using StateOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
 /// Checked before a layout is made of them.
 Recipe checked(Recipe&& recipe) {
@@ -76,6 +81,7 @@ void Stepper::check(std::span<const Segment<T>> segments) const {
     throw fail(fmt::format("Invalid number of segments: {}, expected {}", segments.size(),
                            layout_.segments()));
   }
+  std::size_t present = 0;
   for (std::size_t s = 0; s < segments.size(); ++s) {
     const auto size = [&](const char* what, std::size_t found) {
       if (found == layout_.size(s)) return;
@@ -86,28 +92,46 @@ void Stepper::check(std::span<const Segment<T>> segments) const {
                             layout_.size(s)));
     };
     size("weights", segments[s].weights.size());
-    size("gradient", segments[s].gradient.size());
+    const bool left_out = segments.size() > 1 && segments[s].gradient.empty();
+    if (!left_out) size("gradient", segments[s].gradient.size());
+    if (left_out && needs_all()) {
+      throw fail(fmt::format("segment {} has no gradient, and this rule needs those of all", s));
+    }
+    present += left_out ? 0 : 1;
   }
-  using Other = std::conditional_t<std::is_same_v<T, float>, DoubleEngine, FloatEngine>;
-  if (std::holds_alternative<Other>(engine_)) {
-    using OtherType = std::conditional_t<std::is_same_v<T, float>, double, float>;
+  if (present == 0) throw fail("no segment has a gradient");
+  using OtherType = std::conditional_t<std::is_same_v<StateOf<T>, float>, double, float>;
+  if (std::holds_alternative<std::unique_ptr<Engine<OtherType>>>(engine_)) {
     throw fail(fmt::format("Invalid type of weights: {}, but the state is {} since the first step",
                            type_name<T>(), type_name<OtherType>()));
   }
 }
 
+bool Stepper::needs_all() const {
+  const auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
+  return spec != nullptr && (spec->structure == TrainableSpec::Structure::full ||
+                             spec->structure == TrainableSpec::Structure::block);
+}
+
 template <class T>
-void Stepper::step(std::span<const Segment<T>> segments) {
+void Stepper::step(std::span<const Segment<T>> segments, const Rounding& rounding) {
   check(segments);
-  using Own = std::unique_ptr<Engine<T>>;
+  using Own = std::unique_ptr<Engine<StateOf<T>>>;
+  const auto run = [&](Engine<StateOf<T>>& engine) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      return engine.step(segments, rounding, clock_, *executor_);
+    } else {
+      return engine.step(segments, clock_, *executor_);
+    }
+  };
   bool stepped = false;
   if (Own* engine = std::get_if<Own>(&engine_)) {
-    stepped = (*engine)->step(segments, clock_, *executor_);
+    stepped = run(**engine);
   } else {
     // Kept only if the step is made: a step that fails leaves nothing behind.
-    Own fresh = std::make_unique<Engine<T>>(recipe_, layout_);
+    Own fresh = std::make_unique<Engine<StateOf<T>>>(recipe_, layout_);
     fresh->keep_estimate(keep_estimate_);
-    stepped = fresh->step(segments, clock_, *executor_);
+    stepped = run(*fresh);
     if (stepped) adopt(std::move(fresh));
   }
   if (stepped) {
@@ -116,8 +140,9 @@ void Stepper::step(std::span<const Segment<T>> segments) {
     ++skipped_;
   }
 }
-template void Stepper::step(std::span<const Segment<float>>);
-template void Stepper::step(std::span<const Segment<double>>);
+template void Stepper::step(std::span<const Segment<float>>, const Rounding&);
+template void Stepper::step(std::span<const Segment<double>>, const Rounding&);
+template void Stepper::step(std::span<const Segment<BFloat16>>, const Rounding&);
 
 void Stepper::adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine) {
   engine_ = std::move(engine);
@@ -202,6 +227,51 @@ void Stepper::load(std::istream& stream) {
     adopt(std::move(loaded));
     keep_estimate(keep_estimate_);
   }
+}
+
+void Stepper::set_recipe(Recipe&& recipe) {
+  const auto fail = [&](const std::string& what) {
+    return std::invalid_argument(recipe_.name + ": " + what + " cannot change after construction");
+  };
+  if (recipe.segments.size() != recipe_.segments.size()) throw fail("the number of segments");
+  const auto* next = std::get_if<TrainableSpec>(&recipe.estimator);
+  auto* now = std::get_if<TrainableSpec>(&recipe_.estimator);
+  // Full-TO chose its form knowing this.
+  const bool full = now != nullptr && now->structure == TrainableSpec::Structure::full;
+  for (std::size_t s = 0; s < recipe.segments.size(); ++s) {
+    const SegmentSpec& from = recipe_.segments[s];
+    const SegmentSpec& to = recipe.segments[s];
+    if (to.size != from.size) throw fail(fmt::format("the size of segment {}", s));
+    if (full && (to.lr.has_value() != from.lr.has_value() ||
+                 to.weight_decay.has_value() != from.weight_decay.has_value())) {
+      throw fail(fmt::format("whether segment {} has rates of its own", s));
+    }
+  }
+  if (full && recipe.projection.kind() != recipe_.projection.kind()) {
+    throw fail("the kind of projection");
+  }
+  if (now != nullptr) {
+    if (next->normalize != now->normalize) throw fail("normalize");
+    if (next->block != now->block) throw fail("block");
+    if (next->form != now->form || next->memory_limit != now->memory_limit ||
+        next->max_steps != now->max_steps) {
+      throw fail("form, memory_limit or max_steps");
+    }
+    // In place: estimators hold on to it.
+    now->alpha = next->alpha;
+    now->beta = next->beta;
+    now->eps = next->eps;
+  } else {
+    recipe_.estimator = recipe.estimator;  // the same alternative, in place
+  }
+  recipe_.segments = std::move(recipe.segments);
+  recipe_.scaling = recipe.scaling;
+  recipe_.lr = recipe.lr;
+  recipe_.decay = recipe.decay;
+  recipe_.l2 = recipe.l2;
+  recipe_.weight_decay = recipe.weight_decay;
+  recipe_.projection = recipe.projection;
+  recipe_.on_nonfinite = recipe.on_nonfinite;
 }
 
 void Stepper::set_lr(const Schedule& lr) {

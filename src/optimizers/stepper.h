@@ -9,6 +9,7 @@
 #include <iosfwd>
 #include <memory>
 #include <span>
+#include <utility>
 #include <variant>
 
 #include "optimizers/engine.h"
@@ -23,11 +24,14 @@ class Stepper {
   explicit Stepper(Recipe&& recipe);
 
   template <class T>
-  void step(std::span<const Segment<T>> segments);
+  void step(std::span<const Segment<T>> segments, const Rounding& rounding = {});
+  /// See Optimizer::set_options.
+  void set_recipe(Recipe&& recipe);
   void save(std::ostream& stream) const;
   void load(std::istream& stream);
 
   const Recipe& recipe() const { return recipe_; }
+  Recipe take_recipe() && { return std::move(recipe_); }
   const Layout& layout() const { return layout_; }
   Clock& clock() { return clock_; }
   const Clock& clock() const { return clock_; }
@@ -49,6 +53,8 @@ class Stepper {
  private:
   template <class T>
   void check(std::span<const Segment<T>> segments) const;
+  /// Whether a step must have a gradient for every segment.
+  bool needs_all() const;
   /// Lets go of starting values once an engine has them.
   void adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine);
 
