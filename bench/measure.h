@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <limits>
+#include <vector>
 
 namespace tandem::bench {
 
@@ -24,5 +26,27 @@ double best_seconds(int rounds, const Body& body) {
   for (int i = 0; i < rounds; ++i) best = std::min(best, seconds_of(body));
   return best;
 }
+
+/// Seconds of the rounds of something that is measured in turn with others.
+class Rounds {
+ public:
+  template <class Body>
+  void time(const Body& body) {
+    add(seconds_of(body));
+  }
+  void add(double seconds) { seconds_.push_back(seconds); }
+
+  double best() const { return *std::min_element(seconds_.begin(), seconds_.end()); }
+  /// How many times longer the other took, as the median of the rounds has it.
+  double median_gain_on(const Rounds& other) const {
+    std::vector<double> gains(seconds_.size());
+    for (std::size_t i = 0; i < gains.size(); ++i) gains[i] = other.seconds_[i] / seconds_[i];
+    std::sort(gains.begin(), gains.end());
+    return gains[gains.size() / 2];
+  }
+
+ private:
+  std::vector<double> seconds_;
+};
 
 }  // namespace tandem::bench

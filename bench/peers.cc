@@ -2,11 +2,11 @@
 #include "bench/peers.h"
 
 #include <dlfcn.h>
-#include <tandem/version.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
+
+#include "plugin/blas_core.h"
 
 namespace tandem::bench {
 namespace {
@@ -21,12 +21,7 @@ using Ger = void (*)(int, int, int, float, const float*, int, const float*, int,
 }  // namespace
 
 std::optional<Blas> Blas::load(int threads) {
-  // OpenBLAS takes a CPU newer than itself for a very old one unless told, and reads this when it
-  // is loaded.
-  const bool avx512 = std::strncmp(cpu_target(), "AVX3", 4) == 0;
-  const bool avx2 = std::strcmp(cpu_target(), "AVX2") == 0;
-  if (avx512) setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
-  if (avx2) setenv("OPENBLAS_CORETYPE", "Haswell", 0);
+  plugin::choose_blas_core();
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return std::nullopt;
   Blas blas;

@@ -12,7 +12,23 @@ install(TARGETS tandem EXPORT tandemTargets LIBRARY DESTINATION "${CMAKE_INSTALL
 if(TARGET tandem_program)
   install(TARGETS tandem_program RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
+if(TARGET tandem_torch_plugin)
+  install(TARGETS tandem_torch_plugin LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/tandem")
+endif()
 install(EXPORT tandemTargets NAMESPACE tandem:: DESTINATION "${package_dir}")
+
+# The component torch: find_package(tandem COMPONENTS torch) gives tandem::torch.
+if(TARGET tandem_torch)
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/torch/include/tandem"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h")
+  set_target_properties(tandem_torch PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS tandem_torch EXPORT tandemTorchTargets LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+                                                         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+                                                         RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(EXPORT tandemTorchTargets FILE tandem-torch-targets.cmake NAMESPACE tandem::
+          DESTINATION "${package_dir}")
+  install(FILES "${PROJECT_SOURCE_DIR}/cmake/tandem-torch.cmake" DESTINATION "${package_dir}")
+endif()
 
 # Who links a static library links what it stands on; a shared one knows that by itself.
 get_target_property(library_type tandem TYPE)

@@ -248,8 +248,8 @@ class Cursor {
   bool done() const { return left_.empty(); }
   std::string_view take(std::uint64_t size) {
     if (size > left_.size()) {
-      throw StateError(fmt::format("Invalid state: a record of {} bytes where {} are left", size,
-                                   left_.size()));
+      throw StateError(
+          fmt::format("Invalid state: a record of {} bytes where {} are left", size, left_.size()));
     }
     const std::string_view taken = left_.substr(0, size);
     left_.remove_prefix(size);

@@ -2,16 +2,24 @@
 // `tandem bench`: speed as ratios to the machine's limits and to peers, measured in one run.
 #include <fmt/format.h>
 #include <tandem/tandem.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "bench/population.h"
 #include "bench/step.h"
+#include "bench/torch.h"
 #include "cli/command.h"
+#include "data/dataset.h"
+#include "plugin/load.h"
 #include "report/table.h"
 
 namespace tandem::cli {
@@ -22,6 +30,8 @@ using Json = nlohmann::ordered_json;
 struct Options {
   bench::StepOptions step;
   bench::PopulationOptions population;
+  bench::TorchOptions torch;
+  std::filesystem::path data_dir;
   bool quick = false;
   bool markdown = false;
 };
@@ -92,6 +102,73 @@ int run_population(const Options& options, const Common& common) {
       options.markdown, common);
 }
 
+/// In LibTorch's own programs OpenMP's threads spin for milliseconds before they sleep, as is
+/// libgomp's default. Here they sleep at once (main.cc says why), and with that a step of
+/// torch::optim::Adam took twice the time. libgomp reads the variable when it is loaded, so the
+/// program is loaded once more; GOMP_SPINCOUNT=0 keeps it as it is.
+void let_threads_spin() {
+  const char* policy = std::getenv("OMP_WAIT_POLICY");
+  if (policy == nullptr || std::string(policy) != "passive") return;
+  if (std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  std::ifstream stream("/proc/self/cmdline");
+  std::vector<std::string> words;
+  for (std::string word; std::getline(stream, word, '\0');) words.push_back(word);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  setenv("GOMP_SPINCOUNT", "300000", 1);
+  execv("/proc/self/exe", arguments.data());
+}
+
+int run_torch(const Options& options, const Common& common) {
+  let_threads_spin();
+  const plugin::Plugin& plugin = plugin::load("torch");
+  bench::TorchOptions torch = options.torch;
+  torch.threads = common.threads;
+  torch.data_folders = data::search_folders(options.data_dir);
+  if (options.quick) {
+    torch.parameters = 600'000;
+    torch.small_steps = 10;
+    torch.members = 16;
+    torch.steps = 10;
+    torch.rounds = 1;
+  }
+  return run_bench(
+      [&](const bench::Report& report) {
+        bench::run_torch_bench(plugin.torch_bench, torch, report);
+      },
+      options.markdown, common);
+}
+
+void add_torch(CLI::App& bench, const std::shared_ptr<Options>& options, const Common& common,
+               Job& job) {
+  CLI::App* torch = bench.add_subcommand(
+      "torch",
+      "Example: tandem bench torch --json\n\n"
+      "Our optimizers in LibTorch against its own, and a population against a loop in LibTorch.");
+  torch->add_option("--parameters", options->torch.parameters, "Weights of the large model")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 34))
+      ->capture_default_str();
+  torch->add_option("--tensors", options->torch.tensors, "Its tensors")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  torch->add_option("--members", options->torch.members, "Members of the population")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  torch->add_option("--steps", options->torch.steps, "Steps of training a measurement")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  torch->add_option("--rounds", options->torch.rounds, "Rounds; the best counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  torch->add_option("--data-dir", options->data_dir, "Where mnist and nsl-kdd may be");
+  torch->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
+  torch->add_flag("--markdown", options->markdown, "The table as Markdown");
+  torch->callback([options, &common, &job] {
+    job = [options, &common] { return run_torch(*options, common); };
+  });
+}
+
 }  // namespace
 
 void add_bench(CLI::App& app, const Common& common, Job& job) {
@@ -145,6 +222,7 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
   population->callback([options, &common, &job] {
     job = [options, &common] { return run_population(*options, common); };
   });
+  add_torch(*bench, options, common, job);
 }
 
 }  // namespace tandem::cli

@@ -2,6 +2,7 @@
 # Builds and runs README's first C++ example as somebody else's project would.
 #   way=installed     against an install of build_dir, moved after the install: it must not matter
 #   way=subdirectory  through add_subdirectory, as a static library; then against an install of that
+#   way=torch         examples/torch_train.cc against the component torch of an install
 # The other variables are those that tests/CMakeLists.txt gives.
 
 function(run)
@@ -32,7 +33,11 @@ endfunction()
 function(build project)
   set(dir "${work_dir}/${project}")
   file(COPY "${source_dir}/tests/consumer/CMakeLists.txt" DESTINATION "${dir}")
-  extract_example("${dir}/main.cc.new")
+  if(way STREQUAL "torch")
+    file(COPY_FILE "${source_dir}/examples/torch_train.cc" "${dir}/main.cc.new")
+  else()
+    extract_example("${dir}/main.cc.new")
+  endif()
   file(COPY_FILE "${dir}/main.cc.new" "${dir}/main.cc" ONLY_IF_DIFFERENT)
   run("${CMAKE_COMMAND}" -S "${dir}" -B "${dir}/build" -G "${generator}"
       "-DCMAKE_CXX_COMPILER=${compiler}" "-DCMAKE_CXX_FLAGS=${flags}"
@@ -41,12 +46,12 @@ function(build project)
   run("${dir}/build/consumer")
 endfunction()
 
-# check_install(BUILD_DIR): installs to one place, moves that to another and uses it there.
+# check_install(BUILD_DIR [CMAKE_ARGUMENT...]): installs to one place, moves that to another and uses it there.
 function(check_install from)
   file(REMOVE_RECURSE "${work_dir}/first" "${work_dir}/prefix" "${work_dir}/found")
   run("${CMAKE_COMMAND}" --install "${from}" --prefix "${work_dir}/first")
   file(RENAME "${work_dir}/first" "${work_dir}/prefix")
-  build(found "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DTANDEM_VERSION=${version}")
+  build(found "-DCMAKE_PREFIX_PATH=${work_dir}/prefix" "-DTANDEM_VERSION=${version}" ${ARGN})
   if(EXISTS "${work_dir}/prefix/bin/tandem")
     run("${work_dir}/prefix/bin/tandem" --version)
   endif()
@@ -54,6 +59,8 @@ endfunction()
 
 if(way STREQUAL "installed")
   check_install("${build_dir}")
+elseif(way STREQUAL "torch")
+  check_install("${build_dir}" -DWITH_TORCH=ON)
 else()
   build(inside "-DTANDEM_SOURCE_DIR=${source_dir}" -DTANDEM_INSTALL=ON "-DTANDEM_WERROR=${werror}")
   check_install("${work_dir}/inside/build")

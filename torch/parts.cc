@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: MIT
+#include "parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <typeinfo>
+#include <utility>
+
+namespace tandem::optim {
+
+using detail::Member;
+using detail::Unit;
+
+Options& detail::own_options(torch::optim::OptimizerParamGroup& group, const Options& defaults,
+                             const std::string& rule, std::size_t index) {
+  auto& options = group.options();
+  if (typeid(options) != typeid(defaults)) {
+    throw std::invalid_argument(fmt::format(
+        "{}: the options of parameter group {} are not those of this optimizer", rule, index));
+  }
+  return static_cast<Options&>(options);
+}
+
+std::string Optimizer::Parts::name_of(const at::Tensor& parameter, std::size_t group,
+                                      std::size_t index) const {
+  const auto named = names.find(parameter.unsafeGetTensorImpl());
+  if (named != names.end()) return fmt::format("parameter '{}'", named->second);
+  return fmt::format("parameter {} of group {}", index, group);
+}
+
+void Optimizer::Parts::read_groups(Groups& groups, const Options& defaults) {
+  bool changed = false;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    Options& options = detail::own_options(groups[g], defaults, rule, g);
+    // A group that torch's own add_param_group took.
+    if (g == settings.size()) {
+      detail::fill_up(options, defaults);
+      settings.emplace_back();
+      fingerprints.emplace_back();
+    }
+    std::vector<std::uint64_t> now = detail::fingerprint(options);
+    if (now == fingerprints[g]) continue;
+    settings[g] = detail::settings_of(options);
+    fingerprints[g] = std::move(now);
+    changed = true;
+  }
+  if (!changed) return;
+  try {
+    for (Unit& unit : units) unit.configure(settings);
+  } catch (const std::invalid_argument& error) {
+    fingerprints.assign(fingerprints.size(), {});  // looked at again in the next step
+    throw std::invalid_argument(fmt::format("{}: {}", rule, error.what()));
+  }
+}
+
+bool Optimizer::Parts::one_unit() const {
+  return std::all_of(settings.begin(), settings.end(),
+                     [](const detail::Settings& group) { return group.scope == Scope::whole; });
+}
+
+bool Optimizer::Parts::gradients_are_finite() const {
+  std::vector<std::size_t> sizes;
+  for (const Present& one : present) {
+    sizes.push_back(static_cast<std::size_t>(one.parameter->numel()));
+  }
+  std::vector<std::size_t> found = sizes;
+  // Backwards, so that the step finds the front in the cache.
+  detail::for_each_item(sizes, true, [&](std::size_t k) {
+    if (settings[present[k].group].on_nonfinite == OnNonFinite::ignore) return;
+    found[k] = detail::first_nonfinite(present[k].parameter->grad());
+  });
+  for (std::size_t k = 0; k < present.size(); ++k) {
+    const auto& [parameter, group, index] = present[k];
+    const OnNonFinite policy = settings[group].on_nonfinite;
+    const std::size_t at = found[k];
+    if (at == static_cast<std::size_t>(parameter->numel())) continue;
+    if (policy == OnNonFinite::skip) return false;
+    throw NonFiniteGradient(
+        fmt::format("{}: the gradient of {} is not finite at element {}; no weights and no state "
+                    "were changed",
+                    rule, name_of(*parameter, group, index), at),
+        k, at);
+  }
+  return true;
+}
+
+Optimizer::Parts::Plan Optimizer::Parts::plan_of(const Present& wanted,
+                                                 const Groups& groups) const {
+  const auto member = [](const at::Tensor& parameter, std::size_t group, std::size_t index) {
+    return Member{parameter, group, index, detail::state_strides(parameter),
+                  static_cast<std::size_t>(parameter.numel())};
+  };
+  const Scope scope = settings[wanted.group].scope;
+  Plan plan;
+  if (scope == Scope::tensor) {
+    plan.label = name_of(*wanted.parameter, wanted.group, wanted.index);
+    plan.members.push_back(member(*wanted.parameter, wanted.group, wanted.index));
+    return plan;
+  }
+  plan.label = scope == Scope::whole ? "whole model" : fmt::format("group {}", wanted.group);
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    if (scope == Scope::group && g != wanted.group) continue;
+    if (settings[g].scope != scope) {
+      throw std::invalid_argument(
+          fmt::format("{}: groups {} and {} differ in scope; with Scope::whole all must have it",
+                      rule, wanted.group, g));
+    }
+    const std::vector<at::Tensor>& parameters = groups[g].params();
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const at::Tensor& parameter = parameters[i];
+      const bool learns = parameter.requires_grad() || parameter.grad().defined();
+      if (!learns || parameter.numel() == 0) continue;
+      if (parameter.scalar_type() != wanted.parameter->scalar_type()) {
+        throw std::invalid_argument(fmt::format(
+            "{}: {} is {} and {} is {}: parameters that share one matrix must be of one type; "
+            "Scope::tensor gives each its own",
+            rule, name_of(*wanted.parameter, wanted.group, wanted.index),
+            at::toString(wanted.parameter->scalar_type()), name_of(parameter, g, i),
+            at::toString(parameter.scalar_type())));
+      }
+      plan.members.push_back(member(parameter, g, i));
+    }
+  }
+  return plan;
+}
+
+std::size_t Optimizer::Parts::add_unit(Plan plan) {
+  const bool checks = one_unit();
+  try {
+    units.emplace_back(rule, std::move(plan.label), std::move(plan.members), settings, checks);
+  } catch (const std::invalid_argument& error) {
+    const std::string_view what = error.what();
+    if (what.starts_with(rule)) throw;
+    throw std::invalid_argument(fmt::format("{}: {}", rule, what));
+  }
+  for (const Member& member : units.back().members()) {
+    unit_of[member.parameter.unsafeGetTensorImpl()] = units.size() - 1;
+  }
+  return units.size() - 1;
+}
+
+void Optimizer::Parts::find_units(const Groups& groups) {
+  const std::size_t units_before = units.size();
+  stepped.clear();
+  std::vector<bool> listed(units.size(), false);
+  try {
+    for (const Present& one : present) {
+      const void* key = one.parameter->unsafeGetTensorImpl();
+      auto found = unit_of.find(key);
+      if (found == unit_of.end()) {
+        const Scope scope = settings[one.group].scope;
+        const bool started = std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
+          return scope == Scope::whole ||
+                 (scope == Scope::group && unit.members().front().group == one.group);
+        });
+        if (started) {
+          throw std::invalid_argument(fmt::format(
+              "{}: {} came after the first step of its scope, whose matrix has no place for it; "
+              "Scope::group or Scope::tensor give later ones their own",
+              rule, name_of(*one.parameter, one.group, one.index)));
+        }
+        add_unit(plan_of(one, groups));
+        listed.push_back(false);
+        found = unit_of.find(key);
+      }
+      if (!listed[found->second]) stepped.push_back(found->second);
+      listed[found->second] = true;
+    }
+    for (const std::size_t unit : stepped) check_members_of(units[unit]);
+  } catch (...) {
+    // A step that fails leaves nothing behind.
+    while (units.size() > units_before) {
+      for (const Member& member : units.back().members()) {
+        unit_of.erase(member.parameter.unsafeGetTensorImpl());
+      }
+      units.pop_back();
+    }
+    throw;
+  }
+}
+
+void Optimizer::Parts::check_members_of(const Unit& unit) const {
+  for (const Member& member : unit.members()) {
+    const at::Tensor& parameter = member.parameter;
+    if (parameter.scalar_type() != unit.type() || parameter.dim() != member.dimensions() ||
+        static_cast<std::size_t>(parameter.numel()) != member.count) {
+      throw std::invalid_argument(fmt::format(
+          "{}: {} was of type {} with {} elements when its state was made, and is now {} with {}",
+          rule, name_of(member), at::toString(unit.type()), member.count,
+          at::toString(parameter.scalar_type()), parameter.numel()));
+    }
+    if (rule != "full-to" || parameter.grad().defined()) continue;
+    throw std::invalid_argument(fmt::format(
+        "{}: {} has no gradient, and Full-TO needs those of all parameters of a scope in each "
+        "step; Scope::tensor gives each its own",
+        rule, name_of(member)));
+  }
+}
+
+void Optimizer::Parts::step_unit(std::size_t index) {
+  Unit& unit = units[index];
+  const Member& first = unit.members().front();
+  // Units draw their own noise.
+  Rounding rounding = settings[first.group].rounding;
+  rounding.seed += 0x9E3779B97F4A7C15ULL * (index + 1);
+  try {
+    unit.step(rounding);
+  } catch (const NonFiniteGradient& error) {
+    throw NonFiniteGradient(
+        fmt::format("{}: the gradient of {} is not finite at element {}; no weights and no state "
+                    "were changed",
+                    rule, name_of(unit.members()[error.segment()]), error.index()),
+        error.segment(), error.index());
+  }
+}
+
+}  // namespace tandem::optim

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+#include "units.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty_strided.h>
+#include <fmt/format.h>
+#include <tandem/registry.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <span>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "base/parallel.h"
+#include "kernels/kernels.h"
+#include "kernels/narrow.h"
+
+namespace tandem::optim::detail {
+namespace {
+
+class TorchExecutor : public Executor {
+ public:
+  int threads() const override { return at::in_parallel_region() ? 1 : at::get_num_threads(); }
+  void run(std::size_t count, const std::function<void(std::size_t)>& task) override {
+    at::parallel_for(0, static_cast<std::int64_t>(count), 1,
+                     [&](std::int64_t first, std::int64_t last) {
+                       for (std::int64_t i = first; i < last; ++i) {
+                         task(static_cast<std::size_t>(i));
+                       }
+                     });
+  }
+};
+
+/// Whether a tensor's elements lie as these strides say. Strides of dimensions of size 1 do not
+/// matter.
+bool lies_as(const at::Tensor& tensor, const std::vector<std::int64_t>& strides) {
+  for (std::int64_t d = 0; d < tensor.dim(); ++d) {
+    if (tensor.size(d) > 1 && tensor.stride(d) != strides[static_cast<std::size_t>(d)]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The elements in the order of the state.
+at::Tensor arranged(const at::Tensor& tensor, const std::vector<std::int64_t>& strides) {
+  if (lies_as(tensor, strides) && !tensor.is_neg()) return tensor;
+  at::Tensor copy = at::empty_strided(tensor.sizes(), strides, tensor.options());
+  copy.copy_(tensor);
+  return copy;
+}
+
+/// The library's own type for the elements of a tensor.
+template <class T>
+T* elements(const at::Tensor& tensor) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    static_assert(sizeof(BFloat16) == sizeof(at::BFloat16));
+    return reinterpret_cast<BFloat16*>(tensor.data_ptr<at::BFloat16>());
+  } else {
+    return tensor.data_ptr<T>();
+  }
+}
+
+std::size_t count_of(const at::Tensor& tensor) { return static_cast<std::size_t>(tensor.numel()); }
+
+template <class T>
+std::size_t first_nonfinite_in(const T* values, std::size_t count) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    std::array<float, kernels::kBlock> wide;
+    for (std::size_t begin = 0; begin < count; begin += wide.size()) {
+      const std::size_t part = std::min(wide.size(), count - begin);
+      kernels::widen(values + begin, part, wide.data());
+      const std::size_t at = kernels::kernels<float>().first_nonfinite(wide.data(), part);
+      if (at < part) return begin + at;
+    }
+    return count;
+  } else {
+    return kernels::kernels<T>().first_nonfinite(values, count);
+  }
+}
+
+template <class T>
+std::size_t first_nonfinite_of(const at::Tensor& tensor) {
+  constexpr std::size_t kElementsPerThread = std::size_t{1} << 15;
+  const T* values = elements<T>(tensor);
+  const std::size_t count = count_of(tensor);
+  std::atomic<std::size_t> found{count};
+  parallel_ranges(*torch_executor(), count, kElementsPerThread,
+                  [&](std::size_t first, std::size_t last) {
+                    const std::size_t at = first + first_nonfinite_in(values + first, last - first);
+                    std::size_t seen = found.load();
+                    while (at < last && at < seen && !found.compare_exchange_weak(seen, at)) {
+                    }
+                  });
+  return found.load();
+}
+
+}  // namespace
+
+std::shared_ptr<Executor> torch_executor() {
+  static const auto kExecutor = std::make_shared<TorchExecutor>();
+  return kExecutor;
+}
+
+void for_each_item(const std::vector<std::size_t>& sizes, bool backwards,
+                   const std::function<void(std::size_t)>& work) {
+  constexpr std::size_t kElementsPerThread = std::size_t{1} << 15;
+  constexpr std::size_t kItemsPerThread = 16;  // at least so many, or one thread has more to do
+  const auto threads = static_cast<std::size_t>(torch_executor()->threads());
+  std::size_t total = 0;
+  for (const std::size_t size : sizes) total += size;
+  std::vector<std::size_t> small;
+  std::size_t small_total = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (threads == 1 || total < 2 * kElementsPerThread ||
+        sizes[i] * threads * kItemsPerThread > total) {
+      work(i);
+    } else {
+      small.push_back(i);
+      small_total += sizes[i];
+    }
+  }
+  if (small.empty()) return;
+  // Thread t has those whose middle is in its part of all elements.
+  std::vector<std::vector<std::size_t>> share(threads);
+  std::size_t before = 0;
+  for (const std::size_t i : small) {
+    share[(before + sizes[i] / 2) * threads / small_total].push_back(i);
+    before += sizes[i];
+  }
+  torch_executor()->run(threads, [&](std::size_t t) {
+    const at::NoGradGuard no_grad;  // of this thread
+    if (backwards) std::reverse(share[t].begin(), share[t].end());
+    for (const std::size_t i : share[t]) work(i);
+  });
+}
+
+std::size_t first_nonfinite(const at::Tensor& gradient) {
+  const at::Tensor dense =
+      gradient.is_non_overlapping_and_dense() ? gradient : gradient.contiguous();
+  switch (dense.scalar_type()) {
+    case at::kDouble:
+      return first_nonfinite_of<double>(dense);
+    case at::kBFloat16:
+      return first_nonfinite_of<BFloat16>(dense);
+    default:
+      return first_nonfinite_of<float>(dense);
+  }
+}
+
+std::vector<std::int64_t> state_strides(const at::Tensor& parameter) {
+  if (parameter.is_non_overlapping_and_dense()) return parameter.strides().vec();
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(parameter.dim()));
+  std::int64_t next = 1;
+  for (std::size_t d = strides.size(); d-- > 0;) {
+    strides[d] = next;
+    next *= parameter.size(static_cast<std::int64_t>(d));
+  }
+  return strides;
+}
+
+bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& strides) {
+  if (static_cast<std::int64_t>(strides.size()) != parameter.dim()) return false;
+  std::vector<std::pair<std::int64_t, std::int64_t>> by_stride;  // and size
+  for (std::size_t d = 0; d < strides.size(); ++d) {
+    const std::int64_t size = parameter.size(static_cast<std::int64_t>(d));
+    if (size > 1) by_stride.emplace_back(strides[d], size);
+  }
+  std::sort(by_stride.begin(), by_stride.end());
+  std::int64_t next = 1;
+  for (const auto& [stride, size] : by_stride) {
+    if (stride != next) return false;
+    next *= size;
+  }
+  return true;
+}
+
+Unit::Unit(std::string rule, std::string label, std::vector<Member> members,
+           const std::vector<Settings>& groups, bool checks_gradient)
+    : label_(std::move(label)),
+      members_(std::move(members)),
+      type_(members_.front().parameter.scalar_type()),
+      checks_gradient_(checks_gradient) {
+  several_groups_ = std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+    return member.group != members_.front().group;
+  });
+  core_ = make_optimizer(rule, specs(groups), options(groups));
+  core_->set_executor(torch_executor());
+}
+
+std::vector<SegmentSpec> Unit::specs(const std::vector<Settings>& groups) const {
+  std::vector<SegmentSpec> specs;
+  for (const Member& member : members_) {
+    SegmentSpec spec{member.count};
+    if (several_groups_) {
+      spec.lr = groups[member.group].lr;
+      spec.weight_decay = groups[member.group].weight_decay;
+    }
+    specs.push_back(spec);
+  }
+  return specs;
+}
+
+OptionMap Unit::options(const std::vector<Settings>& groups) const {
+  const std::size_t first = members_.front().group;
+  const Settings& settings = groups[first];
+  for (const Member& member : members_) {
+    const Settings& other = groups[member.group];
+    for (const auto& [name, value] : settings.core) {
+      if (other.core.at(name) == value) continue;
+      throw std::invalid_argument(fmt::format(
+          "the {} of group {} is {}, of group {} {}: groups that share one matrix may differ in lr "
+          "and weight_decay only; Scope::group gives each its own",
+          name, first, value, member.group, other.core.at(name)));
+    }
+  }
+  OptionMap map = settings.core;
+  map["lr"] = fmt::format("{}", settings.lr);
+  if (settings.decoupled) map["weight_decay"] = fmt::format("{}", settings.weight_decay);
+  map["on_nonfinite"] = checks_gradient_ ? text_of(settings.on_nonfinite) : "ignore";
+  return map;
+}
+
+void Unit::configure(const std::vector<Settings>& groups) {
+  core_->set_options(specs(groups), options(groups));
+}
+
+template <class T>
+void Unit::step_as(const Rounding& rounding) {
+  struct Copy {
+    at::Tensor original;
+    at::Tensor arranged;
+  };
+  std::vector<Copy> weights;
+  std::vector<at::Tensor> gradients;  // kept until the step is made
+  std::vector<Segment<T>> segments;
+  weights.reserve(members_.size());
+  segments.reserve(members_.size());
+  for (const Member& member : members_) {
+    const at::Tensor& parameter = member.parameter;
+    Copy& copy = weights.emplace_back(Copy{parameter, arranged(parameter, member.strides)});
+    Segment<T> segment{{elements<T>(copy.arranged), count_of(parameter)}, {}};
+    if (parameter.grad().defined()) {
+      gradients.push_back(arranged(parameter.grad(), member.strides));
+      segment.gradient = {elements<T>(gradients.back()), count_of(parameter)};
+    }
+    segments.push_back(segment);
+  }
+  const std::span<const Segment<T>> all = segments;
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    core_->step(all, rounding);
+  } else {
+    core_->step(all);
+  }
+  for (const Copy& copy : weights) {
+    if (!copy.original.grad().defined()) continue;
+    if (copy.arranged.is_same(copy.original)) {
+      // As torch's in-place operations do: a backward pass that still needs the old values fails
+      // instead of using the new ones.
+      copy.original.unsafeGetTensorImpl()->bump_version();
+    } else {
+      copy.original.copy_(copy.arranged);
+    }
+  }
+}
+
+void Unit::step(const Rounding& rounding) {
+  switch (type_) {
+    case at::kDouble:
+      return step_as<double>(rounding);
+    case at::kBFloat16:
+      return step_as<BFloat16>(rounding);
+    default:
+      return step_as<float>(rounding);
+  }
+}
+
+}  // namespace tandem::optim::detail

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// A unit is one optimizer of the library with the tensors that it steps over: a tensor of its own
+// for elementwise rules and Block-TO, a whole scope for RO-TO and Full-TO.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <tandem/executor.h>
+#include <tandem/optimizer.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fields.h"
+
+namespace tandem::optim::detail {
+
+/// torch's own thread pool.
+std::shared_ptr<Executor> torch_executor();
+
+/// Calls work(i) for items of these sizes, without torch's autograd. Waking threads for each of many
+/// tensors costs more than what is done to a small one, so each thread takes a share of the items,
+/// backwards where `backwards` says so; only an item that is a large part of all is shared by all
+/// threads.
+void for_each_item(const std::vector<std::size_t>& sizes, bool backwards,
+                   const std::function<void(std::size_t)>& work);
+
+/// A parameter in its unit.
+struct Member {
+  at::Tensor parameter;
+  std::size_t group = 0;
+  std::size_t index = 0;  // in the group
+  /// How the state of the parameter lies in memory: as the parameter did when the unit was made.
+  std::vector<std::int64_t> strides = {};
+  std::size_t count = 0;  // of elements, then
+
+  std::int64_t dimensions() const { return static_cast<std::int64_t>(strides.size()); }
+};
+
+/// Dense strides for the state of a parameter.
+std::vector<std::int64_t> state_strides(const at::Tensor& parameter);
+/// Whether strides give each element of a tensor of this shape a place of its own, without gaps.
+bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& strides);
+
+class Unit {
+ public:
+  /// `label` is what the unit is called in saved states.
+  Unit(std::string rule, std::string label, std::vector<Member> members,
+       const std::vector<Settings>& groups, bool checks_gradient);
+
+  /// Takes over the options of the groups, where they changed. Throws std::invalid_argument where
+  /// groups of one scope differ in what must be one.
+  void configure(const std::vector<Settings>& groups);
+  /// One step on the members that have a gradient, at least one. NonFiniteGradient::segment() is
+  /// the number of the member.
+  void step(const Rounding& rounding);
+
+  const std::string& label() const { return label_; }
+  at::ScalarType type() const { return type_; }
+  const std::vector<Member>& members() const { return members_; }
+  tandem::Optimizer& core() { return *core_; }
+  const tandem::Optimizer& core() const { return *core_; }
+
+ private:
+  template <class T>
+  void step_as(const Rounding& rounding);
+  std::vector<SegmentSpec> specs(const std::vector<Settings>& groups) const;
+  OptionMap options(const std::vector<Settings>& groups) const;
+
+  std::string label_;
+  std::vector<Member> members_;
+  at::ScalarType type_;
+  bool several_groups_ = false;
+  bool checks_gradient_ = false;
+  std::unique_ptr<tandem::Optimizer> core_;
+};
+
+/// Where the first NaN or infinity is in memory, or the number of elements.
+std::size_t first_nonfinite(const at::Tensor& gradient);
+
+}  // namespace tandem::optim::detail
