@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <type_traits>
 
 #include "base/parallel.h"
 #include "base/random.h"
@@ -235,92 +236,102 @@ void narrow_block(const float* from, const Layout::Block& block, BFloat16* to,
 
 template <class T>
 bool Engine<T>::step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                     const Clock& clock, Executor& executor) requires std::same_as<T, float> {
-  const kernels::EstimatorStage stage = estimator_->stage();
-  const bool elementwise =
-      stage != kernels::EstimatorStage::rank_one && stage != kernels::EstimatorStage::given;
-  return elementwise && recipe_.projection.kind() == Projection::Kind::none
-             ? step_elementwise(segments, rounding, clock, executor)
-             : step_widened(segments, rounding, clock, executor);
+                     const Clock& clock, Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    const kernels::EstimatorStage stage = estimator_->stage();
+    const bool elementwise =
+        stage != kernels::EstimatorStage::rank_one && stage != kernels::EstimatorStage::given;
+    return elementwise && recipe_.projection.kind() == Projection::Kind::none
+               ? step_elementwise(segments, rounding, clock, executor)
+               : step_widened(segments, rounding, clock, executor);
+  } else {
+    return false;
+  }
 }
 
 template <class T>
 bool Engine<T>::step_elementwise(std::span<const Segment<BFloat16>> segments,
-                                 const Rounding& rounding, const Clock& clock,
-                                 Executor& executor) requires std::same_as<T, float> {
-  // Elementwise estimators look at the clock and the rates only.
-  const Step<float> step = step_at({}, clock, executor);
-  if (recipe_.on_nonfinite != OnNonFinite::ignore) {
-    const auto look = [&](const Layout::Block& block) {
+                                 const Rounding& rounding, const Clock& clock, Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    // Elementwise estimators look at the clock and the rates only.
+    const Step<float> step = step_at({}, clock, executor);
+    if (recipe_.on_nonfinite != OnNonFinite::ignore) {
+      const auto look = [&](const Layout::Block& block) {
+        const Segment<BFloat16>& segment = segments[block.segment];
+        if (left_out(segment)) return block.count;
+        std::array<float, kernels::kBlock> gradient;
+        for (std::size_t begin = 0; begin < block.count; begin += kernels::kBlock) {
+          const std::size_t count = std::min(kernels::kBlock, block.count - begin);
+          kernels::widen(segment.gradient.data() + block.begin + begin, count, gradient.data());
+          const std::size_t at = kernels_.first_nonfinite(gradient.data(), count);
+          if (at < count) return begin + at;
+        }
+        return block.count;
+      };
+      const auto value = [&](std::size_t segment, std::size_t index) {
+        float wide = 0;
+        kernels::widen(&segments[segment].gradient[index], 1, &wide);
+        return static_cast<double>(wide);
+      };
+      if (!finite(step, look, value)) return false;
+    }
+    kernels::PassScalars<float> scalars;
+    scale_stage(step, scalars);
+    estimator_->gather(step, scalars);
+    run_pass(step, scalars, 1, [&](const Layout::Block& block, const auto& use) {
       const Segment<BFloat16>& segment = segments[block.segment];
-      if (left_out(segment)) return block.count;
+      if (left_out(segment)) return;
+      std::array<float, kernels::kBlock> weights;
       std::array<float, kernels::kBlock> gradient;
-      for (std::size_t begin = 0; begin < block.count; begin += kernels::kBlock) {
-        const std::size_t count = std::min(kernels::kBlock, block.count - begin);
-        kernels::widen(segment.gradient.data() + block.begin + begin, count, gradient.data());
-        const std::size_t at = kernels_.first_nonfinite(gradient.data(), count);
-        if (at < count) return begin + at;
-      }
-      return block.count;
-    };
-    const auto value = [&](std::size_t segment, std::size_t index) {
-      float wide = 0;
-      kernels::widen(&segments[segment].gradient[index], 1, &wide);
-      return static_cast<double>(wide);
-    };
-    if (!finite(step, look, value)) return false;
+      BFloat16* place = segment.weights.data() + block.begin;
+      kernels::widen(place, block.count, weights.data());
+      kernels::widen(segment.gradient.data() + block.begin, block.count, gradient.data());
+      use(weights.data(), gradient.data());
+      narrow_block(weights.data(), block, place, rounding, clock);
+    });
+    estimator_->finish(step, Outcome{sums_});
+    return true;
+  } else {
+    return false;
   }
-  kernels::PassScalars<float> scalars;
-  scale_stage(step, scalars);
-  estimator_->gather(step, scalars);
-  run_pass(step, scalars, 1, [&](const Layout::Block& block, const auto& use) {
-    const Segment<BFloat16>& segment = segments[block.segment];
-    if (left_out(segment)) return;
-    std::array<float, kernels::kBlock> weights;
-    std::array<float, kernels::kBlock> gradient;
-    BFloat16* place = segment.weights.data() + block.begin;
-    kernels::widen(place, block.count, weights.data());
-    kernels::widen(segment.gradient.data() + block.begin, block.count, gradient.data());
-    use(weights.data(), gradient.data());
-    narrow_block(weights.data(), block, place, rounding, clock);
-  });
-  estimator_->finish(step, Outcome{sums_});
-  return true;
 }
 
 template <class T>
 bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                             const Clock& clock,
-                             Executor& executor) requires std::same_as<T, float> {
-  if (wide_weights_.empty()) {
-    wide_weights_ = Buffer<float>(layout_.dimension());
-    wide_gradient_ = Buffer<float>(layout_.dimension());
+                             const Clock& clock, Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (wide_weights_.empty()) {
+      wide_weights_ = Buffer<float>(layout_.dimension());
+      wide_gradient_ = Buffer<float>(layout_.dimension());
+    }
+    std::vector<Segment<float>> wide;
+    for (std::size_t s = 0; s < segments.size(); ++s) {
+      const std::size_t from = layout_.offset(s);
+      const std::size_t gradients = left_out(segments[s]) ? 0 : layout_.size(s);
+      wide.push_back({wide_weights_.span().subspan(from, layout_.size(s)),
+                      wide_gradient_.span().subspan(from, gradients)});
+    }
+    const Step<float> shape = step_at(wide, clock, executor);
+    for_blocks(shape, [&](const Layout::Block& block) {
+      const Segment<BFloat16>& segment = segments[block.segment];
+      kernels::widen(segment.weights.data() + block.begin, block.count,
+                     wide_weights_.data() + block.flat);
+      if (left_out(segment)) return;
+      kernels::widen(segment.gradient.data() + block.begin, block.count,
+                     wide_gradient_.data() + block.flat);
+    });
+    if (!step(wide, clock, executor)) return false;
+    for_blocks(shape, [&](const Layout::Block& block) {
+      const Segment<BFloat16>& segment = segments[block.segment];
+      if (left_out(segment)) return;
+      narrow_block(wide_weights_.data() + block.flat, block, segment.weights.data() + block.begin,
+                   rounding, clock);
+    });
+    estimator_->weights_changed();  // by the rounding
+    return true;
+  } else {
+    return false;
   }
-  std::vector<Segment<float>> wide;
-  for (std::size_t s = 0; s < segments.size(); ++s) {
-    const std::size_t from = layout_.offset(s);
-    const std::size_t gradients = left_out(segments[s]) ? 0 : layout_.size(s);
-    wide.push_back({wide_weights_.span().subspan(from, layout_.size(s)),
-                    wide_gradient_.span().subspan(from, gradients)});
-  }
-  const Step<float> shape = step_at(wide, clock, executor);
-  for_blocks(shape, [&](const Layout::Block& block) {
-    const Segment<BFloat16>& segment = segments[block.segment];
-    kernels::widen(segment.weights.data() + block.begin, block.count,
-                   wide_weights_.data() + block.flat);
-    if (left_out(segment)) return;
-    kernels::widen(segment.gradient.data() + block.begin, block.count,
-                   wide_gradient_.data() + block.flat);
-  });
-  if (!step(wide, clock, executor)) return false;
-  for_blocks(shape, [&](const Layout::Block& block) {
-    const Segment<BFloat16>& segment = segments[block.segment];
-    if (left_out(segment)) return;
-    narrow_block(wide_weights_.data() + block.flat, block, segment.weights.data() + block.begin,
-                 rounding, clock);
-  });
-  estimator_->weights_changed();  // by the rounding
-  return true;
 }
 
 template <class T>

@@ -4,7 +4,6 @@
 
 #include <tandem/optimizer.h>
 
-#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <span>
@@ -28,9 +27,9 @@ class Engine {
   /// False if the step was skipped. Whatever it throws, weights and state are as they were.
   bool step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
   /// The same on bfloat16 weights: elementwise rules widen a block at a time, in the cache; the
-  /// others all of it, into a workspace.
+  /// others all of it, into a workspace. Of Engine<float> only.
   bool step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-            const Clock& clock, Executor& executor) requires std::same_as<T, float>;
+            const Clock& clock, Executor& executor);
 
   Estimator<T>& estimator() { return *estimator_; }
   const Estimator<T>& estimator() const { return *estimator_; }
@@ -63,9 +62,9 @@ class Engine {
   void run_pass(const Step<T>& step, const kernels::PassScalars<T>& common, std::size_t together,
                 const Reach& reach);
   bool step_elementwise(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                        const Clock& clock, Executor& executor) requires std::same_as<T, float>;
+                        const Clock& clock, Executor& executor);
   bool step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                    const Clock& clock, Executor& executor) requires std::same_as<T, float>;
+                    const Clock& clock, Executor& executor);
   void project(const Step<T>& step, Outcome& outcome) const;
   template <class Body>
   void for_blocks(const Step<T>& step, const Body& body) const;
