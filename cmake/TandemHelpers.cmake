@@ -42,6 +42,9 @@ function(tandem_settings target)
       "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_AVX3_DL|HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 endfunction()
 
+# For code whose compile time counts for more than its speed: in a release build, less optimization.
+set(TANDEM_QUICK_COMPILE $<$<CONFIG:Release>:-O1>)
+
 # A source with the texts of studies/**/*.toml, which is made anew when one of them changes.
 function(tandem_embed_studies out)
   file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/studies"
