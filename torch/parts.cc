@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <stdexcept>
 #include <typeinfo>
 #include <utility>
@@ -12,6 +13,16 @@ namespace tandem::optim {
 
 using detail::Member;
 using detail::Unit;
+
+namespace {
+
+/// Messages of the library begin with the rule's name, those of units do not.
+std::string with_rule(const std::string& rule, const std::exception& error) {
+  const std::string what = error.what();
+  return what.starts_with(rule) ? what : fmt::format("{}: {}", rule, what);
+}
+
+}  // namespace
 
 Options& detail::own_options(torch::optim::OptimizerParamGroup& group, const Options& defaults,
                              const std::string& rule, std::size_t index) {
@@ -51,7 +62,7 @@ void Optimizer::Parts::read_groups(Groups& groups, const Options& defaults) {
     for (Unit& unit : units) unit.configure(settings);
   } catch (const std::invalid_argument& error) {
     fingerprints.assign(fingerprints.size(), {});  // looked at again in the next step
-    throw std::invalid_argument(fmt::format("{}: {}", rule, error.what()));
+    throw std::invalid_argument(with_rule(rule, error));
   }
 }
 
@@ -86,20 +97,13 @@ bool Optimizer::Parts::gradients_are_finite() const {
   return true;
 }
 
-Optimizer::Parts::Plan Optimizer::Parts::plan_of(const Present& wanted,
-                                                 const Groups& groups) const {
-  const auto member = [](const at::Tensor& parameter, std::size_t group, std::size_t index) {
-    return Member{parameter, group, index, detail::state_strides(parameter),
-                  static_cast<std::size_t>(parameter.numel())};
-  };
+std::vector<Member> Optimizer::Parts::members_with(const Present& wanted,
+                                                   const Groups& groups) const {
   const Scope scope = settings[wanted.group].scope;
-  Plan plan;
   if (scope == Scope::tensor) {
-    plan.label = name_of(*wanted.parameter, wanted.group, wanted.index);
-    plan.members.push_back(member(*wanted.parameter, wanted.group, wanted.index));
-    return plan;
+    return {detail::member_of(*wanted.parameter, wanted.group, wanted.index)};
   }
-  plan.label = scope == Scope::whole ? "whole model" : fmt::format("group {}", wanted.group);
+  std::vector<Member> members;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (scope == Scope::group && g != wanted.group) continue;
     if (settings[g].scope != scope) {
@@ -120,25 +124,39 @@ Optimizer::Parts::Plan Optimizer::Parts::plan_of(const Present& wanted,
             at::toString(wanted.parameter->scalar_type()), name_of(parameter, g, i),
             at::toString(parameter.scalar_type())));
       }
-      plan.members.push_back(member(parameter, g, i));
+      members.push_back(detail::member_of(parameter, g, i));
     }
   }
-  return plan;
+  return members;
 }
 
-std::size_t Optimizer::Parts::add_unit(Plan plan) {
+Unit& Optimizer::Parts::add_unit(std::vector<Member> members) {
   const bool checks = one_unit();
   try {
-    units.emplace_back(rule, std::move(plan.label), std::move(plan.members), settings, checks);
+    units.emplace_back(rule, std::move(members), settings, checks);
   } catch (const std::invalid_argument& error) {
-    const std::string_view what = error.what();
-    if (what.starts_with(rule)) throw;
-    throw std::invalid_argument(fmt::format("{}: {}", rule, what));
+    throw std::invalid_argument(with_rule(rule, error));
   }
   for (const Member& member : units.back().members()) {
     unit_of[member.parameter.unsafeGetTensorImpl()] = units.size() - 1;
   }
-  return units.size() - 1;
+  return units.back();
+}
+
+Unit& Optimizer::Parts::restore_unit(std::vector<Member> members) {
+  std::set<const void*> seen;
+  for (const Member& member : members) {
+    const void* key = member.parameter.unsafeGetTensorImpl();
+    if (member.count == 0 || unit_of.contains(key) || !seen.insert(key).second) {
+      throw StateError(
+          fmt::format("Invalid state: it has {} twice, or without elements", name_of(member)));
+    }
+  }
+  try {
+    return add_unit(std::move(members));
+  } catch (const std::invalid_argument& error) {
+    throw StateError(fmt::format("Invalid state: {}", error.what()));
+  }
 }
 
 void Optimizer::Parts::find_units(const Groups& groups) {
@@ -161,7 +179,7 @@ void Optimizer::Parts::find_units(const Groups& groups) {
               "Scope::group or Scope::tensor give later ones their own",
               rule, name_of(*one.parameter, one.group, one.index)));
         }
-        add_unit(plan_of(one, groups));
+        add_unit(members_with(one, groups));
         listed.push_back(false);
         found = unit_of.find(key);
       }

@@ -66,13 +66,11 @@ struct Optimizer::Parts {
   /// cannot leave one out, has all gradients.
   void check_members_of(const detail::Unit& unit) const;
   void step_unit(std::size_t unit);
-  /// The unit of a parameter as a new optimizer would make it: its label and its members.
-  struct Plan {
-    std::string label;
-    std::vector<detail::Member> members;
-  };
-  Plan plan_of(const Present& wanted, const Groups& groups) const;
-  std::size_t add_unit(Plan plan);
+  /// The members of the unit of a parameter, as a new optimizer makes it.
+  std::vector<detail::Member> members_with(const Present& wanted, const Groups& groups) const;
+  detail::Unit& add_unit(std::vector<detail::Member> members);
+  /// The same for a saved state, which may claim anything: throws StateError.
+  detail::Unit& restore_unit(std::vector<detail::Member> members);
 };
 
 }  // namespace tandem::optim

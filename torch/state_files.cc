@@ -202,8 +202,7 @@ void Optimizer::load(torch::serialize::InputArchive& archive) {
   for (std::int64_t u = 0; u < units; ++u) {
     const std::string at = fmt::format("unit/{}", u);
     const std::vector<std::int64_t> places = read_list(archive, at + "/members");
-    Parts::Plan plan;
-    plan.label = fmt::format("unit {}", u);
+    std::vector<Member> members;
     for (std::size_t k = 0; k + 1 < places.size(); k += 2) {
       const auto group = static_cast<std::size_t>(places[k]);
       const auto index = static_cast<std::size_t>(places[k + 1]);
@@ -211,15 +210,15 @@ void Optimizer::load(torch::serialize::InputArchive& archive) {
         throw StateError(fmt::format("Invalid state: no parameter {} in group {}", index, group));
       }
       const at::Tensor& parameter = param_groups_[group].params()[index];
-      Member member{parameter, group, index, {}, static_cast<std::size_t>(parameter.numel())};
+      Member member = detail::member_of(parameter, group, index);
       member.strides = read_list(archive, fmt::format("{}/strides/{}", at, k / 2));
       if (!detail::are_dense(parameter, member.strides)) {
         throw StateError(fmt::format("Invalid state: the strides of {} do not fit its shape",
                                      parts_->name_of(member)));
       }
-      plan.members.push_back(std::move(member));
+      members.push_back(std::move(member));
     }
-    if (plan.members.empty()) throw StateError("Invalid state: a unit without parameters");
+    if (members.empty()) throw StateError("Invalid state: a unit without parameters");
     at::Tensor state;
     if (!archive.try_read(at + "/state", state, /*is_buffer=*/true) ||
         state.scalar_type() != at::kByte || state.dim() != 1) {
@@ -228,8 +227,8 @@ void Optimizer::load(torch::serialize::InputArchive& archive) {
     state = state.contiguous();
     const std::string bytes(reinterpret_cast<const char*>(state.data_ptr<std::uint8_t>()),
                             static_cast<std::size_t>(state.numel()));
-    const std::string label = parts_->name_of(plan.members.front());
-    load_from(fresh.units[fresh.add_unit(std::move(plan))].core(), bytes, label);
+    const std::string label = parts_->name_of(members.front());
+    load_from(fresh.restore_unit(std::move(members)).core(), bytes, label);
   }
   // All of it fits: from here on nothing throws.
   for (std::size_t g = 0; g < options.size(); ++g) {
@@ -277,8 +276,7 @@ std::map<std::string, Member> members_by_name(
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::vector<at::Tensor>& parameters = groups[g].params();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const Member member{parameters[i], g, i, detail::state_strides(parameters[i]),
-                          static_cast<std::size_t>(parameters[i].numel())};
+      const Member member = detail::member_of(parameters[i], g, i);
       members.emplace(file_name(names, member), member);
     }
   }
@@ -513,19 +511,18 @@ void Optimizer::load_state_file(const std::string& path) {
         !records->is_array()) {
       throw StateError("Invalid state: its metadata cannot be read");
     }
-    Parts::Plan plan;
+    std::vector<Member> of_unit;
     std::vector<std::string> names;
     for (const nlohmann::json& name : *listed) {
       names.push_back(name.is_string() ? name.get<std::string>() : "");
       const auto found = members.find(names.back());
-      if (found == members.end() || found->second.count == 0) {
-        throw StateError(fmt::format("Invalid state: a unit of parameter '{}'", names.back()));
+      if (found == members.end()) {
+        throw StateError(fmt::format("Invalid state: no parameter '{}' here", names.back()));
       }
-      plan.members.push_back(found->second);
+      of_unit.push_back(found->second);
     }
     const std::string label = fmt::format("unit {}", fresh.units.size());
-    plan.label = label;
-    Unit& unit = fresh.units[fresh.add_unit(std::move(plan))];
+    Unit& unit = fresh.restore_unit(std::move(of_unit));
     std::vector<StateRecord> state;
     for (const nlohmann::json& record : *records) {
       state.push_back(read_record(file, record, unit, label, names));

@@ -162,6 +162,10 @@ std::vector<std::int64_t> state_strides(const at::Tensor& parameter) {
   return strides;
 }
 
+Member member_of(const at::Tensor& parameter, std::size_t group, std::size_t index) {
+  return {parameter, group, index, state_strides(parameter), count_of(parameter)};
+}
+
 bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& strides) {
   if (static_cast<std::int64_t>(strides.size()) != parameter.dim()) return false;
   std::vector<std::pair<std::int64_t, std::int64_t>> by_stride;  // and size
@@ -178,10 +182,9 @@ bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& str
   return true;
 }
 
-Unit::Unit(std::string rule, std::string label, std::vector<Member> members,
+Unit::Unit(const std::string& rule, std::vector<Member> members,
            const std::vector<Settings>& groups, bool checks_gradient)
-    : label_(std::move(label)),
-      members_(std::move(members)),
+    : members_(std::move(members)),
       type_(members_.front().parameter.scalar_type()),
       checks_gradient_(checks_gradient) {
   several_groups_ = std::any_of(members_.begin(), members_.end(), [&](const Member& member) {

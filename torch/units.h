@@ -42,14 +42,15 @@ struct Member {
 
 /// Dense strides for the state of a parameter.
 std::vector<std::int64_t> state_strides(const at::Tensor& parameter);
+/// A parameter as a new unit takes it.
+Member member_of(const at::Tensor& parameter, std::size_t group, std::size_t index);
 /// Whether strides give each element of a tensor of this shape a place of its own, without gaps.
 bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& strides);
 
 class Unit {
  public:
-  /// `label` is what the unit is called in saved states.
-  Unit(std::string rule, std::string label, std::vector<Member> members,
-       const std::vector<Settings>& groups, bool checks_gradient);
+  Unit(const std::string& rule, std::vector<Member> members, const std::vector<Settings>& groups,
+       bool checks_gradient);
 
   /// Takes over the options of the groups, where they changed. Throws std::invalid_argument where
   /// groups of one scope differ in what must be one.
@@ -58,7 +59,6 @@ class Unit {
   /// the number of the member.
   void step(const Rounding& rounding);
 
-  const std::string& label() const { return label_; }
   at::ScalarType type() const { return type_; }
   const std::vector<Member>& members() const { return members_; }
   tandem::Optimizer& core() { return *core_; }
@@ -70,7 +70,6 @@ class Unit {
   std::vector<SegmentSpec> specs(const std::vector<Settings>& groups) const;
   OptionMap options(const std::vector<Settings>& groups) const;
 
-  std::string label_;
   std::vector<Member> members_;
   at::ScalarType type_;
   bool several_groups_ = false;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
+
 namespace tandem::data {
 
 void fail(std::string_view file, std::string_view place, std::string_view found,
@@ -21,16 +23,7 @@ std::string at_byte(std::uint64_t byte) { return fmt::format("byte {}", byte); }
 
 std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 40;
-  std::string result = "'";
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
-      result += c;
-    } else {
-      result += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return result + (text.size() > kLongest ? "...'" : "'");
+  return fmt::format("'{}'", printable(text, kLongest));
 }
 
 }  // namespace tandem::data

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "tensors/safetensors.h"
 
 namespace tandem::tensors {
@@ -26,16 +27,7 @@ std::string count_of_bytes(std::uint64_t count) {
 
 std::string printable(std::string_view text) {
   constexpr std::size_t kLongest = 120;
-  std::string result;
-  for (const char c : text.substr(0, kLongest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte < 0x7f) {
-      result += c;
-    } else {
-      result += fmt::format("\\x{:02x}", byte);
-    }
-  }
-  return result + (text.size() > kLongest ? "..." : "");
+  return tandem::printable(text, kLongest);
 }
 
 std::string shown(std::string_view text) { return fmt::format("'{}'", printable(text)); }
