@@ -7,7 +7,7 @@ WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: help demo test test-slow sanitize bench format lint install clean
+.PHONY: deep help demo test test-slow sanitize bench format lint install clean
 .PHONY: deps-core deps-test program release tests fuzzers
 .DEFAULT_GOAL := help
 # Steps of a target are in order; the builds inside run JOBS at a time.
@@ -43,6 +43,11 @@ format: deps-test ## clang-format our files
 lint: deps-test ## clang-format, clang-tidy, shellcheck; warnings are errors
 	cmake --preset release
 	scripts/lint build-release $(JOBS)
+
+deep: ## the program with its LibTorch part: ResNets, `tandem finetune`
+	@$(DEPS) core lab torch
+	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --build --preset release --parallel $(JOBS) --target tandem_program tandem_torch_plugin tandem_sentencepiece
 
 install: deps-core release ## install to PREFIX (default /usr/local)
 	cmake --install build-release --prefix "$(PREFIX)"

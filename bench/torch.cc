@@ -2,7 +2,6 @@
 #include "bench/torch.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 #include <tandem/version.h>
 
 #include <cstdlib>
@@ -13,18 +12,6 @@
 
 namespace tandem::bench {
 namespace {
-
-/// LibTorch's Adam makes temporary tensors of a parameter's size. Where the top of the heap happens
-/// to be free, malloc gives their memory back to the system after each, and the next one starts
-/// with page faults: 200 ms a step were seen here in place of 75. A program that does nothing but
-/// train a model of such tensors is spared that (docs/performance.md), so it does not count here.
-void keep_memory() {
-#ifdef __GLIBC__
-  constexpr int kMost = 1 << 30;
-  mallopt(M_MMAP_THRESHOLD, kMost);
-  mallopt(M_TRIM_THRESHOLD, kMost);
-#endif
-}
 
 /// How OpenMP's threads wait for work, as the user or let_threads_spin() in src/cli said.
 std::string waiting() {
@@ -39,20 +26,20 @@ std::string waiting() {
 
 }  // namespace
 
-void run_torch_bench(const plugin::TorchBench& torch, const TorchOptions& options,
+void run_torch_bench(const plugin::Plugin& plugin, const TorchOptions& options,
                      const Report& report) {
-  keep_memory();
   const auto executor = openmp_executor(options.threads);
   const int threads = executor->threads();
   const auto blas = LoadedBlas::find();
-  const TorchContext context{torch, options, openmp_executor(threads), report, [&](int count) {
-                               torch.set_threads(count);
+  const TorchContext context{plugin.torch_bench, options, openmp_executor(threads), report,
+                             [&](int count) {
+                               plugin.set_threads(count);
                                if (blas) blas->set_threads(count);
                              }};
   context.set_threads(threads);
   report.note(fmt::format("{} threads for both, waiting: {}, {}, tandem {}", threads, waiting(),
                           cpu_target(), version()));
-  report.note(fmt::format("{}, BLAS: {}", torch.library(),
+  report.note(fmt::format("{}, BLAS: {}", plugin.library(),
                           blas ? blas->description() : std::string("not found")));
   torch_steps(context);
   torch_softmax(context);

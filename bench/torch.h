@@ -25,7 +25,7 @@ struct TorchOptions {
   std::vector<std::filesystem::path> data_folders;  // where real data may be
 };
 
-void run_torch_bench(const plugin::TorchBench& torch, const TorchOptions& options,
+void run_torch_bench(const plugin::Plugin& plugin, const TorchOptions& options,
                      const Report& report);
 
 }  // namespace tandem::bench

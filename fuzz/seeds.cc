@@ -33,6 +33,13 @@ void binary_formats() {
   seed("norb", "ints",
        little_endian(0x1E3D4C54) + little_endian(1) + little_endian(2) + little_endian(1) +
            little_endian(1) + "12345678");
+  // dim, hidden, layers, heads, kv_heads, vocabulary, sequence, and no weights.
+  std::string llama;
+  for (const unsigned number : {8U, 12U, 2U, 4U, 2U, 11U, 16U}) llama += little_endian(number);
+  seed("llama2c", "tied", llama);
+  std::string small;
+  for (const unsigned number : {2U, 1U, 1U, 1U, 1U, -1U, 1U}) small += little_endian(number);
+  seed("llama2c", "untied", small + std::string(4 * (2 * 2 + 4 + 16 + 6 + 2 + 2), 'w'));
   seed("cifar", "two", repeated(std::string(1, '\5') + std::string(3072, 'p'), 2));
 }
 
@@ -45,6 +52,22 @@ void text_formats() {
   const std::string kdd = "0,tcp,http,SF" + repeated(",0.5", 37);
   seed("nsl_kdd", "txt", kdd + ",normal,21\n" + kdd + ",neptune,3\n");
   seed("nsl_kdd", "csv", kdd + ",anomaly\n" + kdd + ",normal\n");
+}
+
+void language() {
+  seed("alpaca", "two",
+       R"([{"instruction":"Add \u00e9","input":"1\n2","output":"3"},)"
+       R"({"output":"x","instruction":"","id":[1,{"a":null}]}])");
+  seed("alpaca", "empty", R"([{"instruction":"a","output":" "},{"instruction":"b","output":"c"}])");
+  const auto token = [](const std::string& text) {
+    return little_endian(0x3F800000) + little_endian(static_cast<std::uint32_t>(text.size())) +
+           text;
+  };
+  seed("tokenizer", "three", "\3" + token("a") + token("b") + token("ab"));
+  seed("tokenizer", "wide", "\4" + token(" ") + token("\xc3\xa9") + token(" \xc3\xa9") + token(""));
+  seed("tokenizer", "model",
+       "\x0a\x0c\x0a\x05<unk>\x15" + little_endian(0) + "\x12\x02\x18\x02\x1a\x02\x20" +
+           std::string(1, '\0'));
 }
 
 void archives() {
@@ -73,5 +96,6 @@ int main(int argc, char** argv) {
   root = argv[1];
   binary_formats();
   text_formats();
+  language();
   archives();
 }

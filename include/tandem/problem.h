@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <span>
 #include <string>
@@ -43,6 +44,8 @@ class Batch {
   virtual void losses(std::size_t members, const float* weights, LossSum* losses) const = 0;
 };
 
+class Session;
+
 class Problem {
  public:
   virtual ~Problem() = default;
@@ -63,11 +66,34 @@ class Problem {
   /// batches alone.
   virtual std::unique_ptr<Batch> batch(Part part, std::span<const std::uint32_t> rows) const = 0;
 
+  /// Null, unless training needs a session: then batches come from it, and batch() is not called.
+  virtual std::unique_ptr<Session> session(std::uint64_t seed) const;
+
   std::size_t dimension() const {
     std::size_t sum = 0;
     for (const std::size_t size : segments()) sum += size;
     return sum;
   }
 };
+
+/// One member's training on a problem that has a start of its own, or that remembers more than
+/// weights: running statistics of normalisation, the place in its random numbers. Such a problem
+/// trains one member at a time and uses all threads for it. The problem outlives its sessions.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Where training starts: a net's layers scaled to their sizes, a checkpoint.
+  virtual void start(std::span<float> weights) const = 0;
+  /// As Problem::batch, for one member and one thread. A batch is used before the next is made.
+  virtual std::unique_ptr<Batch> batch(Problem::Part part,
+                                       std::span<const std::uint32_t> rows) = 0;
+  /// What it remembers: a run that is loaded goes on to the same bits. load() throws
+  /// tandem::StateError for what save() did not write.
+  virtual void save(std::ostream& stream) const = 0;
+  virtual void load(std::istream& stream) = 0;
+};
+
+inline std::unique_ptr<Session> Problem::session(std::uint64_t /*seed*/) const { return nullptr; }
 
 }  // namespace tandem

@@ -36,6 +36,12 @@ std::size_t available_memory() {
   return stream >> kibibytes ? kibibytes * 1024 : all_memory();
 }
 
+std::size_t peak_memory() {
+  std::istringstream stream(field("/proc/self/status", "VmHWM"));
+  std::size_t kibibytes = 0;
+  return stream >> kibibytes ? kibibytes * 1024 : 0;
+}
+
 std::string machine_description() {
   const std::string model = field("/proc/cpuinfo", "model name");
   utsname system{};

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/deep.h"
 #include "bench/population.h"
 #include "bench/step.h"
 #include "bench/torch.h"
@@ -31,6 +32,7 @@ struct Options {
   bench::StepOptions step;
   bench::PopulationOptions population;
   bench::TorchOptions torch;
+  bench::DeepOptions deep;
   std::filesystem::path data_dir;
   bool quick = false;
   bool markdown = false;
@@ -122,7 +124,7 @@ void let_threads_spin() {
 
 int run_torch(const Options& options, const Common& common) {
   let_threads_spin();
-  const plugin::Plugin& plugin = plugin::load("torch");
+  const plugin::Plugin& plugin = plugin::load_torch();
   bench::TorchOptions torch = options.torch;
   torch.threads = common.threads;
   torch.data_folders = data::search_folders(options.data_dir);
@@ -134,9 +136,7 @@ int run_torch(const Options& options, const Common& common) {
     torch.rounds = 1;
   }
   return run_bench(
-      [&](const bench::Report& report) {
-        bench::run_torch_bench(plugin.torch_bench, torch, report);
-      },
+      [&](const bench::Report& report) { bench::run_torch_bench(plugin, torch, report); },
       options.markdown, common);
 }
 
@@ -166,6 +166,50 @@ void add_torch(CLI::App& bench, const std::shared_ptr<Options>& options, const C
   torch->add_flag("--markdown", options->markdown, "The table as Markdown");
   torch->callback([options, &common, &job] {
     job = [options, &common] { return run_torch(*options, common); };
+  });
+}
+
+int run_deep(const Options& options, const Common& common) {
+  let_threads_spin();
+  bench::DeepOptions deep = options.deep;
+  if (options.quick) {
+    deep.batch = 2;
+    deep.steps = 1;
+    deep.rounds = 1;
+    deep.llama_dim = 24;
+    deep.llama_layers = 2;
+    deep.llama_vocabulary = 64;
+    deep.llama_tokens = 8;
+  }
+  return run_bench(
+      [&](const bench::Report& report) {
+        bench::run_deep_bench(plugin::load_torch(), deep, report);
+      },
+      options.markdown, common);
+}
+
+void add_deep(CLI::App& bench, const std::shared_ptr<Options>& options, const Common& common,
+              Job& job) {
+  CLI::App* deep = bench.add_subcommand(
+      "deep",
+      "Example: tandem bench deep --json\n\n"
+      "Steps of a ResNet against a bare loop in LibTorch; a part of a Llama against all of it.");
+  deep->add_option("--model", options->deep.resnet, "resnet18 or resnet50")
+      ->check(CLI::IsMember({"resnet18", "resnet50"}))
+      ->capture_default_str();
+  deep->add_option("--batch", options->deep.batch, "Images a step")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
+      ->capture_default_str();
+  deep->add_option("--steps", options->deep.steps, "Steps of the ResNet a measurement")
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->capture_default_str();
+  deep->add_option("--rounds", options->deep.rounds, "Rounds; the best counts")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  deep->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
+  deep->add_flag("--markdown", options->markdown, "The table as Markdown");
+  deep->callback([options, &common, &job] {
+    job = [options, &common] { return run_deep(*options, common); };
   });
 }
 
@@ -223,6 +267,7 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
     job = [options, &common] { return run_population(*options, common); };
   });
   add_torch(*bench, options, common, job);
+  add_deep(*bench, options, common, job);
 }
 
 }  // namespace tandem::cli

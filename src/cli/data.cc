@@ -96,7 +96,21 @@ int run_list(const Options& options, const Common& common) {
 
 // ---- describe -----------------------------------------------------------------------------------
 
+Json to_json(const data::Lengths& lengths) {
+  return {{"minimum", lengths.minimum}, {"median", lengths.median}, {"maximum", lengths.maximum}};
+}
+
 Json to_json(const data::Dataset& data, const data::Description& facts, const std::string& part) {
+  if (!data.texts.empty()) {
+    return {{"event", "data"},
+            {"part", part},
+            {"name", data.name},
+            {"rows", data.rows},
+            {"prompt_characters", to_json(facts.prompts)},
+            {"response_characters", to_json(facts.responses)},
+            {"bytes", data.bytes()},
+            {"fingerprint", fmt::format("{:016x}", data.fingerprint())}};
+  }
   Json counts = Json::object();
   for (std::size_t c = 0; c < data.classes; ++c) {
     counts[data.class_names[c]] = facts.class_counts[c];
@@ -119,9 +133,26 @@ Json to_json(const data::Dataset& data, const data::Description& facts, const st
           {"fingerprint", fmt::format("{:016x}", data.fingerprint())}};
 }
 
+void print_texts(const data::Dataset& data, const data::Description& facts) {
+  const auto range = [](const data::Lengths& lengths) {
+    return fmt::format("{} / {} / {}", lengths.minimum, lengths.median, lengths.maximum);
+  };
+  report::Table table({{"property"}, {"value", report::Table::Align::right}});
+  table.add({"items", std::to_string(data.rows)});
+  table.add({"characters of a prompt: least / median / most", range(facts.prompts)});
+  table.add({"characters of a response: least / median / most", range(facts.responses)});
+  table.add({"memory", fmt::format("{:.1f} MiB", static_cast<double>(data.bytes()) / 0x1p20)});
+  table.add({"fingerprint", fmt::format("{:016x}", data.fingerprint())});
+  fmt::print("{}", table.terminal());
+}
+
 void print_dataset(const data::Dataset& data, const data::Description& facts,
                    const std::string& part) {
   fmt::print("\n{}\n", part);
+  if (!data.texts.empty()) {
+    print_texts(data, facts);
+    return;
+  }
   report::Table table({{"property"}, {"value", report::Table::Align::right}});
   table.add({"rows", std::to_string(data.rows)});
   table.add({"features", std::to_string(data.features)});

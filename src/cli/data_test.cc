@@ -64,7 +64,7 @@ std::vector<nlohmann::json> json_lines(const std::string& text) {
 
 TEST_F(DataCommand, ListsTheDataSets) {
   const auto lines = json_lines(program("data list --json").out);
-  ASSERT_EQ(lines.size(), 10U);
+  ASSERT_EQ(lines.size(), 11U);
   EXPECT_EQ(lines[0]["name"], "mnist");
   EXPECT_EQ(lines[0]["files"].size(), 4U);
   EXPECT_EQ(lines[0]["found_in"], "");
@@ -89,6 +89,33 @@ TEST_F(DataCommand, DescribesADataSet) {
   EXPECT_NE(text.out.find("3 rows from"), std::string::npos);
   EXPECT_NE(text.out.find("sparse"), std::string::npos);
   EXPECT_EQ(program("data describe synthetic:rows=10 -q").exit_code, 0);
+}
+
+TEST_F(DataCommand, DescribesTexts) {
+  std::filesystem::create_directory(folder_ / "alpaca");
+  std::ofstream(folder_ / "alpaca/alpaca_data.json")
+      << R"([{"instruction":"Say é","output":"é"},{"instruction":"Add","input":"1 2","output":"3"},)"
+      << R"({"instruction":"Name one","output":"one"}])";
+  const Result result =
+      program("data describe alpaca --option template=plain --validation 0.34 --json");
+  EXPECT_EQ(result.exit_code, 0);
+  const auto lines = json_lines(result.out);
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[1]["rows"], 2);
+  EXPECT_EQ(lines[2]["rows"], 1);
+  EXPECT_TRUE(lines[1]["prompt_characters"].contains("median"));
+  EXPECT_TRUE(lines[1].contains("fingerprint"));
+  const Result text = program("data describe alpaca");
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_NE(text.out.find("1 / 1 / 3"), std::string::npos) << text.out;
+  EXPECT_EQ(program("data verify alpaca").exit_code, 0);
+  expect_error("train --data alpaca --optimizer sgd --lr 0.1 --epochs 1", 2,
+               {"'alpaca' has texts, not features", "--model llama:"});
+  expect_error("train --data alpaca --model ffn:3 --optimizer sgd --lr 0.1 --epochs 1", 2,
+               {"'alpaca' has texts, not features"});
+  std::ofstream(folder_ / "bad.json") << R"([{"instruction":"a","output":1}])";
+  expect_error("data describe alpaca:file=bad.json", 3,
+               {"bad.json, item 1, key 'output'", "the number 1", "a text"});
 }
 
 TEST_F(DataCommand, TellsUsageFromDamage) {

@@ -34,14 +34,11 @@ int list_experiments(const Common& common) {
       fmt::print("{}\n", Json{{"event", "experiment"},
                               {"name", experiment.name},
                               {"what", experiment.what},
-                              {"studies", experiment.studies},
-                              {"here", experiment.here}}
+                              {"studies", experiment.studies}}
                              .dump());
     }
     table.add({experiment.name, experiment.what,
-               !experiment.here             ? "not yet here"
-               : experiment.studies.empty() ? ""
-                                            : std::to_string(experiment.studies.size())});
+               experiment.studies.empty() ? "" : std::to_string(experiment.studies.size())});
   }
   if (!common.json) fmt::print("{}", table.terminal());
   return kDone;
@@ -92,10 +89,6 @@ int run_paper(const PaperOptions& options, const Common& common) {
   for (const study::PaperExperiment& experiment : study::paper_experiments()) {
     names.push_back(experiment.name);
     if (experiment.name != options.name) continue;
-    if (!experiment.here) {
-      throw std::invalid_argument(
-          fmt::format("'{}' is not in this version of Tandem yet", options.name));
-    }
     if (options.name == "memory") return show_memory(options, common);
     if (options.name == "lambda") return run_lambda(experiment, options, common);
     return run_rho(experiment, options, common);

@@ -24,6 +24,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// What quick leaves out.
+std::string quick_note(const study::StudySpec& spec) {
+  if (spec.prune != 0) {
+    return "Quick: a quarter of the epochs, three seeds, grids pruned by successive halving. "
+           "`--budget full` is the paper's protocol.";
+  }
+  std::string parts;
+  for (const auto& [name, value] : spec.tasks.front().data_options) {
+    parts += fmt::format("{} = {}, ", name, value);
+  }
+  return fmt::format("Quick: {}{} epochs, {} seeds. `--budget full` takes all data that are there.",
+                     parts, spec.epochs, spec.seeds.size());
+}
+
 class Experiment {
  public:
   Experiment(const study::PaperExperiment& experiment, const PaperOptions& options,
@@ -38,11 +52,7 @@ class Experiment {
       results_.note =
           "From weights of zero; the paper, whose figures stand beside, starts from N(0, 1). ";
     }
-    if (options.budget == "quick") {
-      results_.note +=
-          "Quick: a quarter of the epochs, three seeds, grids pruned by successive halving. "
-          "`--budget full` is the paper's protocol.";
-    }
+    if (options.budget == "quick") results_.note += quick_note(specs_.front());
   }
 
   int run() {

@@ -50,8 +50,8 @@ class PaperCommand : public ::testing::Test {
 TEST_F(PaperCommand, WithoutANameItLists) {
   const Result result = program("paper");
   EXPECT_EQ(result.exit_code, kDone);
-  expect_parts(result.out,
-               {"strongly-convex", "convex", "ffn", "lambda", "memory", "resnet", "not yet here"});
+  expect_parts(result.out, {"strongly-convex", "convex", "ffn", "lambda", "memory", "resnet18",
+                            "resnet50", "llama"});
 }
 
 TEST_F(PaperCommand, MemoryIsTableThree) {
@@ -103,7 +103,8 @@ TEST_F(PaperCommand, ADataSetThatIsNotThereIsNamed) {
 TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("strongly-convecks",
                  {"Unknown experiment 'strongly-convecks'", "did you mean 'strongly-convex'"});
-  expect_refused("resnet", {"'resnet' is not in this version of Tandem yet"});
+  expect_refused("resnet", {"Unknown experiment 'resnet'", "did you mean 'resnet18'"});
+  expect_refused("resnet18 --start zeros", {"Invalid --start zeros", "a net"});
   expect_refused("ffn --start zeros", {"Invalid --start zeros", "a net"});
   expect_refused("ffn --data mnist", {"Invalid --data", "ffn"});
   expect_refused("ffn --budget huge", {"huge"});

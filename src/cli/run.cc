@@ -81,6 +81,7 @@ int run(int argc, const char* const* argv) {
   add_bench(app, common, job);
   add_data(app, common, job);
   add_optimum(app, common, job);
+  add_finetune(app, common, job);
   add_runs(app, common, job);
 
   try {

@@ -19,7 +19,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/task_options.h"
-#include "problems/make_problem.h"
+#include "models/make_problem.h"
 #include "report/table.h"
 #include "study/grid.h"
 #include "study/optimum.h"
@@ -123,7 +123,8 @@ class Run {
     for (const train::Setting& setting : settings) sources::parse_method(setting.method);
     auto task = std::make_shared<data::Task>(load_task(options_.task, common_.seed));
     for (const std::string& note : task->notes) say(note);
-    const auto problem = problems::make_problem(options_.model, task, options_.lambda);
+    const auto problem = models::make_problem(options_.model, task, options_.lambda,
+                                              data::search_folders(options_.task.data_dir));
     say(fmt::format("{}, d = {}, {} training samples", problem->description(), problem->dimension(),
                     problem->samples()));
 
@@ -142,7 +143,8 @@ class Run {
                       plan.waves.size(), static_cast<double>(plan.peak_bytes) / (1 << 20)));
     }
     if (!options_.checkpoint.empty() && plan.waves.size() > 1) {
-      throw std::invalid_argument("--checkpoint goes with one wave: raise --memory");
+      throw std::invalid_argument(
+          "--checkpoint goes with one wave: raise --memory, or give one setting");
     }
     catch_interrupts();
     std::vector<train::Member> members;
@@ -318,7 +320,10 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       "One run. Lists of rates (--lr 0.01,0.1,0.5) are grids: all settings train as one "
       "population.");
   add_task_options(*command, options->task);
-  command->add_option("--model", options->model, "logistic, or ffn:WIDTH[,WIDTH...]")
+  command
+      ->add_option(
+          "--model", options->model,
+          "logistic, ffn:WIDTH[,WIDTH...], resnet18, resnet50, or llama:CHECKPOINT[,train=PATTERN]")
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "A rule, or SOURCE+RULE")
       ->capture_default_str();
@@ -333,6 +338,9 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_option("--batch", options->train.batch, "Samples a step")->capture_default_str();
+  command->add_option("--clip", options->train.clip, "Longest gradient; 0 is no limit")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   command->add_option("--epochs", options->train.epochs, "Passes over the data")
       ->capture_default_str();
   command->add_option("--init", options->init, "Start: N(0, 1) or zeros")

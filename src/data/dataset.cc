@@ -43,12 +43,21 @@ std::uint64_t Dataset::fingerprint() const {
   hasher.add(std::span<const std::uint32_t>(columns));
   hasher.add(std::span<const float>(values));
   hasher.add(std::span<const std::uint32_t>(labels));
+  for (const Text& text : texts) {
+    const std::array<std::uint64_t, 2> lengths = {text.prompt.size(), text.response.size()};
+    hasher.add(std::span<const std::uint64_t>(lengths));
+    hasher.add(std::span<const char>(text.prompt));
+    hasher.add(std::span<const char>(text.response));
+  }
   return hasher.digest();
 }
 
 std::size_t Dataset::bytes() const {
-  return dense.bytes() + offsets.size() * sizeof(offsets[0]) + columns.size() * sizeof(columns[0]) +
-         values.size() * sizeof(values[0]) + labels.size() * sizeof(labels[0]);
+  std::size_t sum = dense.bytes() + offsets.size() * sizeof(offsets[0]) +
+                    columns.size() * sizeof(columns[0]) + values.size() * sizeof(values[0]) +
+                    labels.size() * sizeof(labels[0]) + texts.size() * sizeof(texts[0]);
+  for (const Text& text : texts) sum += text.prompt.size() + text.response.size();
+  return sum;
 }
 
 std::vector<std::filesystem::path> search_folders(const std::filesystem::path& data_dir) {

@@ -24,6 +24,12 @@ class DataError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What a language model is tuned on: it reads the prompt and learns to write the response.
+struct Text {
+  std::string prompt;
+  std::string response;
+};
+
 struct Dataset {
   std::string name;
   std::size_t rows = 0;
@@ -40,8 +46,11 @@ struct Dataset {
   std::vector<std::uint32_t> labels;  // rows, each below classes
   std::vector<std::string> class_names;
 
-  /// XXH3 of shape, features and labels: what a stored run says it was trained on. Names do not
-  /// count.
+  /// In place of all that: rows of text, without features, labels or classes.
+  std::vector<Text> texts;
+
+  /// XXH3 of shape, features, labels and texts: what a stored run says it was trained on. Names do
+  /// not count.
   std::uint64_t fingerprint() const;
   /// Memory of the arrays.
   std::size_t bytes() const;

@@ -30,6 +30,19 @@ TEST(Dataset, FingerprintIsOfTheContent) {
   EXPECT_EQ(a.bytes(), 50 * 3 * 4 + 50 * 4U);
 }
 
+TEST(Dataset, FingerprintIsOfTheTexts) {
+  Dataset a;
+  a.rows = 2;
+  a.texts = {{"one", "two"}, {"three", "four"}};
+  Dataset b = take_rows(a, std::vector<std::size_t>{0, 1});
+  EXPECT_EQ(a.fingerprint(), b.fingerprint());
+  EXPECT_EQ(a.bytes(), 2 * sizeof(Text) + 15);
+  b.texts[0] = {"onet", "wo"};  // the same bytes, cut elsewhere
+  EXPECT_NE(a.fingerprint(), b.fingerprint());
+  b.texts = {a.texts[1], a.texts[0]};
+  EXPECT_NE(a.fingerprint(), b.fingerprint());
+}
+
 TEST(Dataset, SearchesTheFoldersInOrder) {
   setenv("TANDEM_DATA", "from-environment", 1);
   const auto folders = search_folders("given");
@@ -75,6 +88,19 @@ TEST(Split, TakesRowsOfDenseAndSparseData) {
       EXPECT_EQ(taken.dense[5], all.dense[13]);
     }
   }
+}
+
+TEST(Split, TakesRowsOfTexts) {
+  Dataset all;
+  all.name = "texts";
+  all.rows = 3;
+  all.texts = {{"a", "b"}, {"c", "d"}, {"e", "f"}};
+  const Dataset taken = take_rows(all, std::vector<std::size_t>{0, 2});
+  EXPECT_EQ(taken.rows, 2U);
+  EXPECT_EQ(taken.name, "texts");
+  EXPECT_EQ(taken.texts[1].prompt, "e");
+  EXPECT_EQ(taken.texts[1].response, "f");
+  EXPECT_EQ(taken.dense.size(), 0U);
 }
 
 // ---- Synthetic data -----------------------------------------------------------------------------
@@ -197,6 +223,20 @@ TEST(Describe, AgreesOnDenseAndSparse) {
     EXPECT_NEAR(facts.deviation, std::sqrt(5.0 / 6 - 1.0 / 36), 1e-12);
     EXPECT_EQ(facts.constant_features, 2U);
   }
+}
+
+TEST(Describe, CountsCharactersOfTexts) {
+  Dataset data;
+  data.rows = 3;
+  data.texts = {{"né", "12345"}, {"研究a", ""}, {"", "1"}};
+  const Description facts = describe(data);
+  EXPECT_EQ(facts.prompts.minimum, 0U);
+  EXPECT_EQ(facts.prompts.median, 2U);
+  EXPECT_EQ(facts.prompts.maximum, 3U);
+  EXPECT_EQ(facts.responses.minimum, 0U);
+  EXPECT_EQ(facts.responses.median, 1U);
+  EXPECT_EQ(facts.responses.maximum, 5U);
+  EXPECT_TRUE(facts.class_counts.empty());
 }
 
 }  // namespace

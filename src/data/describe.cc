@@ -20,10 +20,25 @@ struct Range {
   }
 };
 
+std::size_t characters(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+Lengths lengths_of(const std::vector<Text>& texts, std::string Text::*part) {
+  if (texts.empty()) return {};
+  std::vector<std::size_t> lengths;
+  for (const Text& text : texts) lengths.push_back(characters(text.*part));
+  std::ranges::sort(lengths);
+  return {lengths.front(), lengths[lengths.size() / 2], lengths.back()};
+}
+
 }  // namespace
 
 Description describe(const Dataset& data) {
   Description result;
+  result.prompts = lengths_of(data.texts, &Text::prompt);
+  result.responses = lengths_of(data.texts, &Text::response);
   result.class_counts.resize(data.classes);
   for (const std::uint32_t label : data.labels) ++result.class_counts[label];
 

@@ -168,8 +168,7 @@ Dataset read_norb_part(const Request& request, const std::string& part, Task& ta
   return data;
 }
 
-// ---- CIFAR-10
-// ------------------------------------------------------------------------------------
+// ---- CIFAR-10 -----------------------------------------------------------------------------------
 
 struct CifarParts {
   CifarBatch train;
@@ -210,6 +209,15 @@ CifarParts read_cifar_files(const Recipe& recipe, const Locator& locator) {
     parts.read(*source, path->string(), file.name == "test_batch.bin");
   }
   return parts;
+}
+
+/// Leaves the first `most` images, all for 0. Returns what a note says of that.
+std::string keep_first(CifarBatch& batch, std::size_t most) {
+  const std::size_t all = batch.labels.size();
+  if (most == 0 || most >= all) return "";
+  batch.labels.resize(most);
+  batch.pixels.resize(most * kCifarPixels);
+  return fmt::format(" (the first of {})", all);
 }
 
 Dataset cifar_images(const CifarBatch& batch, bool bias) {
@@ -266,15 +274,19 @@ Task load_cifar10(const Request& request) {
   if (parts.train_files.empty()) locator.fail_missing("data_batch_1.bin ... data_batch_5.bin");
 
   const bool bias = request.flag("bias");
+  constexpr std::size_t kMost = 1'000'000'000;
+  const std::size_t most_test = request.count("test_images", 0, kMost);
+  const std::string first = keep_first(parts.train, request.count("images", 0, kMost));
   Task task;
   task.train = cifar_images(parts.train, bias);
   task.notes.push_back(fmt::format(
-      "training: {} images of 3 x 32 x 32 from {}, pixels / 255{}: {} inputs", task.train.rows,
-      fmt::join(parts.train_files, ", "), bias_note(bias), task.train.features));
+      "training: {} images{} of 3 x 32 x 32 from {}, pixels / 255{}: {} inputs", task.train.rows,
+      first, fmt::join(parts.train_files, ", "), bias_note(bias), task.train.features));
   if (!parts.test_file.empty()) {
+    const std::string first_test = keep_first(parts.test, most_test);
     task.validation = cifar_images(parts.test, bias);
-    task.notes.push_back(
-        fmt::format("validation: {} images from {}", task.validation->rows, parts.test_file));
+    task.notes.push_back(fmt::format("validation: {} images{} from {}", task.validation->rows,
+                                     first_test, parts.test_file));
     ignore_fraction(task, request);
   } else if (request.load.validation > 0) {
     const Split split = split_rows(task.train.rows, request.load.validation, request.load.seed);

@@ -73,6 +73,7 @@ Task load_nsl_kdd(const Request& request);
 Task load_csv(const Request& request);
 Task load_libsvm(const Request& request);
 Task load_news20(const Request& request);
+Task load_alpaca(const Request& request);
 Task load_synthetic(const Request& request);
 
 }  // namespace tandem::data

@@ -50,6 +50,8 @@ TEST(Recipes, MissingFilesAreExplained) {
   expect_damage([&] { load(folder, "nsl-kdd"); }, {"KDDTest+.txt", "unb.ca"});
   expect_damage([&] { load(folder, "news20"); }, {"20news-bydate.tar"});
   expect_damage([&] { load(folder, "cifar10"); }, {"data_batch_1.bin"});
+  expect_damage([&] { load(folder, "alpaca"); }, {"alpaca_data.json", "tandem data fetch alpaca"});
+  expect_damage([&] { load(folder, "alpaca:file=nowhere"); }, {"nowhere", "no such file"});
   expect_damage([&] { load(folder, "libsvm:nowhere"); }, {"nowhere", "no such file"});
   expect_damage([&] { load(folder, "csv:nowhere"); }, {"nowhere", "no such file"});
 }
@@ -173,6 +175,29 @@ TEST(Recipes, CifarTakesTheBatchesThatAreThere) {
   EXPECT_EQ(load(folder, "cifar10", {}, 0.3).validation->rows, 1U);
   folder.write("test_batch.bin", batch(1));
   EXPECT_EQ(load(folder, "cifar10").validation->labels, (std::vector<std::uint32_t>{1}));
+}
+
+TEST(Recipes, CifarTakesTheFirstImages) {
+  const TemporaryFolder folder;
+  std::string images;
+  for (int label = 0; label < 5; ++label) {
+    images += static_cast<char>(label) + std::string(kCifarPixels, static_cast<char>(label));
+  }
+  folder.write("data_batch_1.bin", images);
+  folder.write("data_batch_2.bin", images);
+  folder.write("test_batch.bin", images);
+  const Task task = load(folder, "cifar10:images=7,test_images=2");
+  EXPECT_EQ(task.train.labels, (std::vector<std::uint32_t>{0, 1, 2, 3, 4, 0, 1}));
+  EXPECT_EQ(task.train.rows, 7U);
+  EXPECT_EQ(task.train.dense[4 * 3073], 4 / 255.0F);
+  EXPECT_EQ(task.validation->labels, (std::vector<std::uint32_t>{0, 1}));
+  EXPECT_NE(task.notes[0].find("7 images (the first of 10)"), std::string::npos) << task.notes[0];
+  EXPECT_NE(task.notes[1].find("2 images (the first of 5)"), std::string::npos) << task.notes[1];
+  const Task all = load(folder, "cifar10:images=11");
+  EXPECT_EQ(all.train.rows, 10U);
+  EXPECT_EQ(all.notes[0].find("first"), std::string::npos);
+  EXPECT_EQ(load(folder, "cifar10").train.rows, 10U);
+  expect_usage(folder, "cifar10:images=-1", {}, {"images = '-1'"});
 }
 
 TEST(Recipes, CifarReadsTheArchive) {

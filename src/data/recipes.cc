@@ -159,8 +159,30 @@ Recipe cifar10() {
                    {"test_batch.bin", "", "", "803d5f7f4d78ea53de84dbe85f74fb6d", true}},
       .page = "https://www.cs.toronto.edu/~kriz/cifar.html",
       .reference = "Krizhevsky 2009",
-      .options = {{"bias", "on", kBias}},
+      .options = {{"images", "0", "only so many training images, the first; 0: all"},
+                  {"test_images", "0", "only so many test images, the first; 0: all"},
+                  {"bias", "on", kBias}},
       .load = load_cifar10};
+}
+
+Recipe alpaca() {
+  return {.name = "alpaca",
+          .argument = "",
+          .summary = "instructions with responses, to tune language models on",
+          .folders = {"alpaca"},
+          .files =
+              {{"alpaca_data.json",
+                "https://raw.githubusercontent.com/tatsu-lab/stanford_alpaca/main/alpaca_data.json",
+                "", ""}},
+          .unpacked = {},
+          .page = "https://github.com/tatsu-lab/stanford_alpaca",
+          .reference = "Taori et al. 2023",
+          .options =
+              {{"file", "", "another file in the same format; empty: alpaca_data.json"},
+               {"items", "0", "only so many, the first; 0: all"},
+               {"template", "alpaca",
+                "the prompt: alpaca (Stanford's), or plain (instruction and input, a line each)"}},
+          .load = load_alpaca};
 }
 
 Recipe libsvm() {
@@ -222,9 +244,9 @@ Recipe synthetic() {
 }  // namespace
 
 const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> all = {mnist(),  fashion_mnist(), covtype(), nsl_kdd(),
-                                          news20(), smallnorb(),     cifar10(), libsvm(),
-                                          csv(),    synthetic()};
+  static const std::vector<Recipe> all = {mnist(),  fashion_mnist(), covtype(),  nsl_kdd(),
+                                          news20(), smallnorb(),     cifar10(),  alpaca(),
+                                          libsvm(), csv(),           synthetic()};
   return all;
 }
 

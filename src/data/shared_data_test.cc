@@ -131,6 +131,24 @@ TEST_F(SharedData, Cifar10) {
   }
 }
 
+TEST_F(SharedData, Alpaca) {
+  if (!has("alpaca")) GTEST_SKIP() << "no alpaca/ in " << folder_;
+  const Task task = load("alpaca");
+  // 9229 in the sample, 52002 in Stanford's file; a few have no output.
+  EXPECT_TRUE(task.train.rows == 9225 || task.train.rows > 51900) << task.train.rows;
+  EXPECT_EQ(task.train.texts.size(), task.train.rows);
+  EXPECT_EQ(task.train.features + task.train.classes, 0U);
+  for (const Text& text : task.train.texts) {
+    ASSERT_TRUE(text.prompt.starts_with("Below is an instruction"));
+    ASSERT_TRUE(text.prompt.ends_with("\n\n### Response:"));
+    ASSERT_FALSE(text.response.empty());
+  }
+  EXPECT_NE(task.notes[1].find("empty output"), std::string::npos) << task.notes[1];
+  const Task part = load("alpaca:items=100,template=plain");
+  EXPECT_EQ(part.train.rows, 100U);
+  EXPECT_EQ(part.train.texts[99].response, task.train.texts[99].response);
+}
+
 TEST_F(SharedData, A9a) {
   if (!has("libsvm")) GTEST_SKIP() << "no libsvm/ in " << folder_;
   const Task task = load("libsvm:a9a");

@@ -45,6 +45,10 @@ Dataset take_rows(const Dataset& data, std::span<const std::size_t> rows) {
   taken.features = data.features;
   taken.classes = data.classes;
   taken.class_names = data.class_names;
+  if (!data.texts.empty()) {
+    for (const std::size_t row : rows) taken.texts.push_back(data.texts[row]);
+    return taken;
+  }
   taken.sparse = data.sparse;
   if (data.sparse) {
     taken.offsets.push_back(0);

@@ -2,6 +2,7 @@
 // Finds and loads plug-ins.
 #pragma once
 
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 
@@ -15,9 +16,12 @@ class PluginError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The plug-in "torch". It is looked for in the folder that TANDEM_PLUGIN_DIR names; without that
-/// variable beside the program (a build tree), then in lib/tandem of the install. Stays loaded.
-/// Throws PluginError.
-const Plugin& load(const std::string& name);
+/// A library that is loaded when it is needed. It is looked for in the folder that
+/// TANDEM_PLUGIN_DIR names; without that variable beside the program (a build tree), then in
+/// lib/tandem of the install. Throws PluginError, which says why it may be missing.
+std::filesystem::path find_library(const std::string& file, const std::string& why);
+
+/// The plug-in with LibTorch. Stays loaded; its threads are those of default_executor().
+const Plugin& load_torch();
 
 }  // namespace tandem::plugin

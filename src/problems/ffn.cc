@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "problems/require_features.h"
 
 namespace tandem::problems {
 namespace {
@@ -285,6 +286,7 @@ class FeedForwardBatch : public Batch {
 FeedForward::FeedForward(std::shared_ptr<const data::Task> task, std::vector<std::size_t> hidden,
                          double lambda, bool input_bias)
     : task_(std::move(task)), lambda_(lambda) {
+  require_features(task_->train);
   Layer layer{.inputs = task_->train.features, .units = 0, .bias = input_bias};
   std::vector<std::size_t> widths = std::move(hidden);
   widths.push_back(task_->train.classes);

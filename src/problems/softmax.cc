@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "problems/require_features.h"
 
 namespace tandem::problems {
 namespace {
@@ -164,7 +165,9 @@ class SparseBatch : public SoftmaxBatch {
 }  // namespace
 
 SoftmaxRegression::SoftmaxRegression(std::shared_ptr<const data::Task> task, double lambda)
-    : task_(std::move(task)), lambda_(lambda) {}
+    : task_(std::move(task)), lambda_(lambda) {
+  require_features(task_->train);
+}
 
 std::vector<std::size_t> SoftmaxRegression::segments() const {
   return {task_->train.classes * task_->train.features};

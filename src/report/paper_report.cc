@@ -111,7 +111,7 @@ void write_grid(const std::filesystem::path& path, const StudyRuns& study) {
 }
 
 /// Losses and the best of n; the gap where F* is known; else what the paper shows: standardised
-/// losses and their deviation.
+/// losses and their deviation. For language models the validation loss, as the paper shows it.
 std::vector<Figure> figures_of(const StudyRuns& study) {
   const std::vector<Row> rows = compare(study);
   std::vector<Figure> figures;
@@ -119,6 +119,7 @@ std::vector<Figure> figures_of(const StudyRuns& study) {
     for (Figure& figure : study_figures(task, rows)) {
       const auto is = [&](const char* kind) { return figure.name.ends_with(kind); };
       const bool wanted = is("-loss") || is("-best-of-n") || is("-gap") ||
+                          (is("-validation") && task.model.starts_with("llama:")) ||
                           (!task.optimum && (is("-standardised") || is("-deviation")));
       if (wanted) figures.push_back(std::move(figure));
     }

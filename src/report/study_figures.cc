@@ -160,9 +160,22 @@ std::string averaging(const TaskRuns& task) {
                      seeds);
 }
 
+/// A model's name without its options, which may be many: "llama:stories260K.bin".
+std::string short_model(const std::string& model) {
+  return model.starts_with("llama:") ? model.substr(0, model.find(',')) : model;
+}
+
+/// For a file's name: paths in names of models and data sets become words.
+std::string file_word(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '/'; }, '-');
+  return text;
+}
+
 Figure figure_of(const TaskRuns& task, const std::string& name, const std::string& title) {
   Figure figure;
-  figure.name = fmt::format("{}-{}-{:g}-{}", task.data, task.model, task.lambda, name);
+  figure.name = file_word(
+      fmt::format("{}-{}-{:g}-{}", task.data, short_model(task.model), task.lambda, name));
   figure.title = fmt::format("{}: {}", title, task_title(task));
   return figure;
 }
@@ -184,13 +197,28 @@ std::string task_title(const TaskRuns& task) {
   // What makes the task another than the usual one: "init=zeros".
   const std::size_t batch = task.name.find(" batch=");
   const std::size_t rest = batch == std::string::npos ? batch : task.name.find(' ', batch + 1);
-  return fmt::format("{}, {}, λ = {:g}{}", task.data, task.model, task.lambda,
+  return fmt::format("{}, {}, λ = {:g}{}", task.data, short_model(task.model), task.lambda,
                      rest == std::string::npos ? "" : "," + task.name.substr(rest));
 }
 
 Figure loss_figure(const TaskRuns& task) {
   Figure figure =
       loss_against(task, "loss", "Training loss", "epoch", mean_curves(task, epoch_of, loss_of));
+  figure.caption += absences(task);
+  return figure;
+}
+
+std::optional<Figure> validation_figure(const TaskRuns& task) {
+  const auto validation_of = [](const Point& point) { return point.validation_loss; };
+  Figure figure = loss_against(task, "validation", "Validation loss", "epoch",
+                               mean_curves(task, epoch_of, validation_of));
+  figure.y.label = "validation loss";
+  const bool any =
+      std::any_of(figure.series.begin(), figure.series.end(), [](const Series& series) {
+        return std::any_of(series.y.begin(), series.y.end(),
+                           [](double value) { return std::isfinite(value); });
+      });
+  if (!any) return std::nullopt;
   figure.caption += absences(task);
   return figure;
 }
@@ -331,6 +359,7 @@ std::vector<Figure> task_figures(const TaskRuns& task, const std::vector<BestOfN
   const auto add = [&](std::optional<Figure> figure) {
     if (figure) figures.push_back(std::move(*figure));
   };
+  add(validation_figure(task));
   add(gap_figure(task));
   add(deviation_figure(task));
   add(evaluations_figure(task));

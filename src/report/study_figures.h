@@ -22,6 +22,8 @@ struct BestOfN {
 std::string task_title(const study::TaskRuns& task);
 
 Figure loss_figure(const study::TaskRuns& task);
+/// Nothing where nothing was held out.
+std::optional<Figure> validation_figure(const study::TaskRuns& task);
 /// (F - min) / (max - min) over all optimizers, without the start, which is the same for all.
 Figure standardised_figure(const study::TaskRuns& task);
 /// Nothing where no optimizer has two seeds.

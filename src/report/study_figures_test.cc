@@ -17,6 +17,7 @@ study::Run run_of(const std::vector<double>& losses, double seconds = 1) {
     point.gradient_evaluations = 10 * e;
     point.seconds = seconds * static_cast<double>(e);
     point.train_loss = losses[e];
+    point.validation_loss = std::nan("");
     run.points.push_back(point);
   }
   return run;
@@ -43,6 +44,25 @@ study::TaskRuns example() {
 }
 
 using Values = std::vector<double>;
+
+TEST(StudyFigures, ValidationLossWhereSomethingWasHeldOut) {
+  study::TaskRuns task = example();
+  EXPECT_FALSE(validation_figure(task));
+  for (study::Run& run : task.optimizers[0].measured) {
+    for (train::Point& point : run.points) point.validation_loss = 2 * point.train_loss;
+  }
+  const auto figure = validation_figure(task);
+  ASSERT_TRUE(figure);
+  EXPECT_EQ(figure->series[0].y, (std::vector<double>{8, 8, 3}));
+  EXPECT_EQ(figure->y.label, "validation loss");
+  EXPECT_EQ(figure->name, "d-logistic-0.5-validation");
+}
+
+TEST(StudyFigures, AModelThatIsAPathGivesAFileName) {
+  study::TaskRuns task = example();
+  task.model = "llama:a/b.bin,train=norm";
+  EXPECT_EQ(loss_figure(task).name, "d-llama:a-b.bin-0.5-loss");
+}
 
 TEST(StudyFigures, LossIsTheMeanWithABand) {
   const Figure figure = loss_figure(example());

@@ -21,7 +21,7 @@ struct PaperCell {
   char mark = 0;                   // '+', '~', '-'; 0 where the paper gives none
 };
 
-/// Tables 2 and 7 (strongly convex), and the first rows of Table 4 (feed-forward nets).
+/// Tables 2 and 7 (strongly convex), and Table 4 (nets, and a Llama).
 const std::vector<PaperCell>& paper_cells();
 /// Null where the paper has no such cell.
 const PaperCell* paper_cell(const std::string& data, const std::string& model, double lambda,
@@ -31,12 +31,12 @@ struct PaperExperiment {
   std::string name;
   std::string what;
   std::vector<std::string> studies = {};  // of builtin_studies(); empty where it is not one
-  bool here = true;                       // false: it is yet to come
 };
 const std::vector<PaperExperiment>& paper_experiments();
 
 /// The same in minutes: fewer epochs and seeds, grids pruned by successive halving, and Full-TO on
-/// a quarter of its settings. Under another name, so that one store holds both.
+/// a quarter of its settings; deep models on a part of the data, with the whole grid. Under another
+/// name, so that one store holds both.
 StudySpec quick(StudySpec study);
 
 /// The same from weights of zero: part of what a trainable optimizer learns is to forget a random

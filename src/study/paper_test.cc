@@ -12,6 +12,10 @@
 namespace tandem::study {
 namespace {
 
+bool is_deep(const std::string& experiment) {
+  return experiment.starts_with("resnet") || experiment == "llama";
+}
+
 TEST(Paper, EveryStudyOfEveryExperimentParses) {
   for (const PaperExperiment& experiment : paper_experiments()) {
     for (const std::string& path : experiment.studies) {
@@ -19,9 +23,14 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
       EXPECT_EQ("paper/" + study.name + ".toml", path);
       EXPECT_EQ(study.optimizers.front().method, "adam");
       EXPECT_TRUE(study.optimizers.front().baseline);
-      EXPECT_EQ(study.seeds.size(), 5U);
+      const bool deep = is_deep(experiment.name);
+      EXPECT_EQ(study.seeds.size(), deep ? 3U : 5U);
       for (const OptimizerSpec& optimizer : study.optimizers) {
         const std::size_t settings = expand(optimizer.method, optimizer.grid).size();
+        if (deep) {  // equal budgets
+          EXPECT_TRUE(settings == 4 || optimizer.ablation) << optimizer.label;
+          continue;
+        }
         if (optimizer.method == "full-to") {
           EXPECT_LE(settings, 20U);
         }
@@ -42,11 +51,13 @@ TEST(Paper, EveryCellHasATaskInAStudy) {
   for (const PaperExperiment& experiment : paper_experiments()) {
     for (const std::string& path : experiment.studies) {
       for (const TaskSpec& task : parse_study(builtin_study(path), path).tasks) {
-        tasks.insert(fmt::format("{} {} {}", task.data, task.model, task.lambda));
+        const std::string model =
+            task.model.starts_with("llama:") ? std::string("llama") : task.model;
+        tasks.insert(fmt::format("{} {} {}", task.data, model, task.lambda));
       }
     }
   }
-  EXPECT_EQ(paper_cells().size(), 17U * 4 + 6);
+  EXPECT_EQ(paper_cells().size(), 17U * 4 + 6 + 6);
   for (const PaperCell& cell : paper_cells()) {
     EXPECT_TRUE(tasks.contains(fmt::format("{} {} {}", cell.data, cell.model, cell.lambda)))
         << cell.data << " " << cell.lambda;
@@ -55,6 +66,9 @@ TEST(Paper, EveryCellHasATaskInAStudy) {
   EXPECT_DOUBLE_EQ(*paper_cell("nsl-kdd", "logistic", 0.97, "diag-to")->rho, 0.016);
   EXPECT_EQ(paper_cell("news20", "logistic", 0.46, "full-to")->rho, std::nullopt);
   EXPECT_EQ(paper_cell("nsl-kdd", "logistic", 0.97, "saga"), nullptr);
+  // Whichever Llama is tuned stands beside the paper's.
+  ASSERT_NE(paper_cell("alpaca", "llama:other.bin,train=norm", 0, "ro-to"), nullptr);
+  EXPECT_DOUBLE_EQ(*paper_cell("alpaca", "llama:other.bin", 0, "ro-to")->rho, -9.2e-4);
 }
 
 /// As the paper prints it: the unit that fits, one digit, and it calls KiB KB.
@@ -90,6 +104,16 @@ TEST(Paper, QuickIsAnotherSmallerStudy) {
   EXPECT_GT(less.prune, 1U);
   EXPECT_EQ(less.tasks.size(), full.tasks.size());
   for (const OptimizerSpec& optimizer : less.optimizers) EXPECT_TRUE(optimizer.part_of.empty());
+}
+
+TEST(Paper, QuickTakesAPartOfTheDataOfDeepModels) {
+  const StudySpec full = parse_study(builtin_study("paper/resnet18.toml"), "resnet18.toml");
+  const StudySpec less = quick(full);
+  EXPECT_EQ(less.name, "resnet18-quick");
+  EXPECT_LT(less.epochs, full.epochs);
+  EXPECT_EQ(less.prune, 0U);  // a population of one has nothing to prune
+  EXPECT_TRUE(less.tasks.front().data_options.contains("images"));
+  EXPECT_EQ(less.optimizers.size(), full.optimizers.size());
 }
 
 TEST(Paper, FromZerosIsAnotherStart) {

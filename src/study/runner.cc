@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "base/machine.h"
-#include "problems/make_problem.h"
+#include "models/make_problem.h"
 #include "study/comparison.h"
 #include "study/optimum.h"
 #include "train/plan.h"
@@ -130,6 +130,7 @@ Runner::Runner(StudySpec study, RunOptions options)
                       .description = problem->description(),
                       .samples = problem->samples(),
                       .dimension = problem->dimension(),
+                      .one_at_a_time = problem->session(study_.tune_seed) != nullptr,
                       .data_hash = hash_text(*data_),
                       .notes = data_->notes};
     for (const auto& grid : grids_) {
@@ -168,6 +169,7 @@ Runner::Runner(StudySpec study, RunOptions options)
 std::shared_ptr<const data::Task> Runner::data_of(const TaskSpec& task) {
   if (const std::string key = data_key(task); key != loaded_ || data_ == nullptr) {
     const Stopwatch watch(timing_.loading);
+    problem_.reset();  // it holds the data too
     data_.reset();
     data_ = std::make_shared<data::Task>(
         data::load_task(task.data, {.search = data::search_folders(options_.data_dir),
@@ -179,8 +181,14 @@ std::shared_ptr<const data::Task> Runner::data_of(const TaskSpec& task) {
   return data_;
 }
 
-std::unique_ptr<Problem> Runner::problem_of(const TaskSpec& task) {
-  return problems::make_problem(task.model, data_of(task), task.lambda);
+std::shared_ptr<const Problem> Runner::problem_of(const TaskSpec& task) {
+  if (const std::string name = task_name(task); name != made_ || problem_ == nullptr) {
+    problem_.reset();
+    problem_ = models::make_problem(task.model, data_of(task), task.lambda,
+                                    data::search_folders(options_.data_dir));
+    made_ = name;
+  }
+  return problem_;
 }
 
 train::TrainOptions Runner::train_options(const TaskSpec& task, std::uint64_t seed) const {
@@ -220,53 +228,62 @@ double Runner::work_of(std::size_t task, std::size_t optimizer) const {
 }
 
 std::size_t Runner::members_a_unit(std::size_t task, std::size_t optimizer) const {
+  if (plan_.tasks[task].one_at_a_time) return 1;
   const double members = kWorkAUnit / work_of(task, optimizer);
   return static_cast<std::size_t>(std::clamp(members, 1.0, static_cast<double>(kMostMembersAUnit)));
 }
 
 std::size_t Runner::seeds_a_unit(std::size_t task, std::size_t optimizer) const {
+  if (plan_.tasks[task].one_at_a_time) return 1;
   const double runs = kMeasuringAUnit / work_of(task, optimizer);
   return static_cast<std::size_t>(
       std::clamp(runs, 1.0, static_cast<double>(std::max<std::size_t>(1, study_.seeds.size()))));
 }
 
-double Runner::estimate_seconds() {
+/// Seconds that a few steps and an evaluation take, of one member.
+Runner::Pace Runner::measure_pace(const PlannedTask& planned, std::size_t optimizer) {
   constexpr std::size_t kMembers = 16;
   constexpr int kSteps = 10;
+  const auto problem = problem_of(planned.spec);
+  const std::vector<train::Setting>& grid = grids_[optimizer];
+  const bool full = sources::parse_method(study_.optimizers[optimizer].method).rule == "full-to";
+  std::vector<train::Setting> few = grid;
+  few.resize(full || planned.one_at_a_time ? 1 : std::min(kMembers, grid.size()));
+  const double began = now();
+  double first = began;  // stays so where all diverge at the start
+  double last = began;
+  int calls = 0;
+  train::TrainOptions options = train_options(planned.spec, study_.tune_seed);
+  options.progress = [&](double) {
+    last = now();
+    if (calls++ == 0) first = last;
+    return calls <= kSteps;
+  };
+  try {
+    train::Trainer(*problem, few, options).epoch();
+  } catch (const train::Interrupted&) {
+  }
+  const auto members = static_cast<double>(few.size());
+  Pace pace{.step = calls > 1 ? (last - first) / (calls - 1) / members : 0,
+            .evaluation = (first - began) / members};
+  if (full) {  // the first steps are the cheapest
+    const auto d = static_cast<double>(planned.dimension);
+    const auto steps = static_cast<double>(study_.epochs * (planned.samples / planned.spec.batch));
+    pace.step = std::max(pace.step, 4 * d * std::min(steps / 2, d) / 2e10);
+  }
+  return pace;
+}
+
+double Runner::estimate_seconds() {
   double all = 0;
   for (const PlannedTask& planned : plan_.tasks) {
-    const auto problem = problem_of(planned.spec);
-    const std::size_t batches = planned.samples / planned.spec.batch;
-    const auto steps = static_cast<double>(study_.epochs * batches);
+    const auto steps = static_cast<double>(study_.epochs * (planned.samples / planned.spec.batch));
+    Pace pace;
     for (std::size_t o = 0; o < grids_.size(); ++o) {
-      std::vector<train::Setting> few(
-          grids_[o].begin(),
-          grids_[o].begin() + static_cast<std::ptrdiff_t>(std::min(kMembers, grids_[o].size())));
-      const bool full = sources::parse_method(study_.optimizers[o].method).rule == "full-to";
-      if (full) few.resize(1);
-      const double began = now();
-      double first = began;  // stays so where all diverge at the start
-      double last = began;
-      int calls = 0;
-      train::TrainOptions options = train_options(planned.spec, study_.tune_seed);
-      options.progress = [&](double) {
-        last = now();
-        if (calls++ == 0) first = last;
-        return calls <= kSteps;
-      };
-      try {
-        train::Trainer(*problem, few, options).epoch();
-      } catch (const train::Interrupted&) {
-      }
-      const auto members = static_cast<double>(few.size());
-      double step = calls > 1 ? (last - first) / (calls - 1) / members : 0;
-      if (full) {  // the first steps are the cheapest
-        const auto d = static_cast<double>(planned.dimension);
-        step = std::max(step, 4 * d * std::min(steps / 2, d) / 2e10);
-      }
-      const double evaluation = (first - began) / members;
+      // Where gradients are most of the time, one optimizer tells of all.
+      if (o == 0 || !planned.one_at_a_time) pace = measure_pace(planned, o);
       const auto runs = static_cast<double>(tuning_members(o) + study_.seeds.size());
-      all += runs * (steps * step + static_cast<double>(study_.epochs + 1) * evaluation);
+      all += runs * (steps * pace.step + static_cast<double>(study_.epochs + 1) * pace.evaluation);
     }
   }
   return all;

@@ -31,6 +31,7 @@ struct PlannedTask {
   std::string description;
   std::size_t samples = 0;
   std::size_t dimension = 0;
+  bool one_at_a_time = false;  // the problem has sessions: no populations
   std::string data_hash;
   std::vector<std::string> notes;  // what the recipe did
 };
@@ -94,7 +95,7 @@ class Runner {
   struct Work;  // what run() knows
   struct Part;
   std::shared_ptr<const data::Task> data_of(const TaskSpec& task);
-  std::unique_ptr<Problem> problem_of(const TaskSpec& task);
+  std::shared_ptr<const Problem> problem_of(const TaskSpec& task);
   train::TrainOptions train_options(const TaskSpec& task, std::uint64_t seed) const;
   /// Whose tuning runs decide: the optimizer itself, or the one whose grid it is a part of.
   std::size_t tuned_by(std::size_t optimizer) const;
@@ -104,6 +105,11 @@ class Runner {
   double work_of(std::size_t task, std::size_t optimizer) const;
   std::size_t members_a_unit(std::size_t task, std::size_t optimizer) const;
   std::size_t seeds_a_unit(std::size_t task, std::size_t optimizer) const;
+  struct Pace {
+    double step = 0;
+    double evaluation = 0;
+  };
+  Pace measure_pace(const PlannedTask& planned, std::size_t optimizer);
   void add_tuning(Work& work);
   OptimizerRuns tuned_runs(const Work& work, std::int64_t task, std::size_t optimizer) const;
   bool add_measuring(Work& work);
@@ -121,6 +127,8 @@ class Runner {
   // The data set in use: studies go from task to task, and one after another fits where all do not.
   std::string loaded_;
   std::shared_ptr<const data::Task> data_;
+  std::string made_;  // the task of the problem in use: some take long to make
+  std::shared_ptr<const Problem> problem_;
   Timing timing_;
 };
 

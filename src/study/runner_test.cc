@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "problems/make_problem.h"
+#include "models/make_problem.h"
 #include "study/comparison.h"
 #include "study/load.h"
 #include "study/test_rows.h"
@@ -86,7 +86,7 @@ class RunnerTest : public ::testing::Test {
 /// The members of a population that was trained by hand.
 std::vector<train::Member> trained(const std::vector<train::Setting>& settings, std::size_t epochs,
                                    std::uint64_t seed) {
-  const auto problem = problems::make_problem(
+  const auto problem = models::make_problem(
       "logistic", std::make_shared<data::Task>(data::load_task(kData, {})), 0.01);
   train::TrainOptions options;
   options.batch = 16;
@@ -347,7 +347,7 @@ TEST_F(RunnerTest, WavesDoNotChangeRows) {
   const std::string text = study_text("epochs = 2", kOptimizers);
   run(text);
   const auto expected = all_rows(path_, "s");
-  const auto problem = problems::make_problem(
+  const auto problem = models::make_problem(
       "logistic", std::make_shared<data::Task>(data::load_task(kData, {})), 0.01);
   const std::size_t one = train::member_bytes(*problem, {"svrg+diag-to", {}});
   const Runner narrow = runner(text, one);

@@ -14,7 +14,7 @@
 
 #include "base/suggest.h"
 #include "data/recipe.h"
-#include "problems/make_problem.h"
+#include "models/make_problem.h"
 #include "sources/source.h"
 
 namespace tandem::study {
@@ -186,7 +186,7 @@ void read_task(Section& section, std::vector<TaskSpec>& tasks) {
   task.model = section.value<std::string>("model", task.model, "the name of a model");
   // Names are checked here, where the line is known; files and options when the data are read.
   section.check("data", [&] { data::find_recipe(task.data); });
-  section.check("model", [&] { problems::make_problem(task.model, tiny_data(), 0); });
+  section.check("model", [&] { models::check_model(task.model); });
   task.batch = section.count("batch", task.batch, 1);
   task.validation = section.value<double>("validation", 0, "a fraction below 1");
   if (!(task.validation >= 0 && task.validation < 1)) {
@@ -311,7 +311,7 @@ void check_settings(const Section& section, const OptimizerSpec& optimizer, doub
     }
     settings *= values.size();
   }
-  const auto problem = problems::make_problem("logistic", tiny_data(), lambda);
+  const auto problem = models::make_problem("logistic", tiny_data(), lambda);
   try {
     train::TrainOptions options;
     options.batch = 1;

@@ -50,6 +50,7 @@ std::size_t member_bytes(const Problem& problem, const Setting& setting) {
 
 Plan make_plan(const Problem& problem, const std::vector<Setting>& settings, std::size_t budget) {
   Plan plan;
+  const bool one_at_a_time = problem.session(0) != nullptr;
   std::size_t bytes = 0;
   for (std::size_t id = 0; id < settings.size(); ++id) {
     const std::size_t own = member_bytes(problem, settings[id]);
@@ -58,7 +59,7 @@ Plan make_plan(const Problem& problem, const std::vector<Setting>& settings, std
           fmt::format("{}: one member needs {} bytes, the memory budget is {}", settings[id].method,
                       own, budget));
     }
-    if (plan.waves.empty() || bytes + own > budget) {
+    if (plan.waves.empty() || one_at_a_time || bytes + own > budget) {
       plan.waves.emplace_back();
       bytes = 0;
     }

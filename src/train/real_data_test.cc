@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "problems/make_problem.h"
+#include "models/make_problem.h"
 #include "tests/real_data.h"
 #include "train/trainer.h"
 
@@ -55,7 +55,7 @@ TEST_P(RealData, EveryOptimizerLearns) {
   } catch (const data::DataError& error) {
     GTEST_SKIP() << error.what();
   }
-  const auto problem = problems::make_problem("logistic", task, 0);
+  const auto problem = models::make_problem("logistic", task, 0);
   TrainOptions options;
   options.batch = 64;
   options.epochs = 1;

@@ -40,11 +40,38 @@ std::vector<SegmentSpec> specs(const std::vector<std::size_t>& sizes) {
   return specs;
 }
 
+void check_session_options(const Problem& problem, std::size_t members,
+                           const TrainOptions& options) {
+  if (members != 1) {
+    throw std::invalid_argument(
+        fmt::format("Invalid population: {} members, and {} trains one at a time", members,
+                    problem.description()));
+  }
+  if (options.init == Init::zeros) {
+    throw std::invalid_argument(
+        fmt::format("Invalid init: zeros, and {} has a start of its own", problem.description()));
+  }
+  if (options.diagnose) {
+    throw std::invalid_argument(fmt::format("Invalid diagnose: {} has no gradient over all samples",
+                                            problem.description()));
+  }
+}
+
+/// Shortens a gradient that is longer than `most`.
+void clip(float* gradient, std::size_t count, double most) {
+  const auto& kernels = kernels::kernels<float>();
+  const double norm = std::sqrt(kernels.dot(gradient, gradient, count));
+  if (!(norm > most)) return;  // one that is not finite is the optimizer's business
+  const auto factor = static_cast<float>(most / norm);
+  for (std::size_t i = 0; i < count; ++i) gradient[i] *= factor;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Problem& problem, const std::vector<Setting>& settings,
                  const TrainOptions& options, std::shared_ptr<Executor> executor)
     : problem_(problem),
+      session_(problem.session(options.seed)),
       options_(options),
       executor_(std::move(executor)),
       dimension_(problem.dimension()),
@@ -59,9 +86,19 @@ Trainer::Trainer(const Problem& problem, const std::vector<Setting>& settings,
     throw std::invalid_argument(fmt::format("Invalid optimum: {} weights, expected {}",
                                             options.optimum.size(), dimension_));
   }
+  if (!(options.clip >= 0)) {
+    throw std::invalid_argument(fmt::format("Invalid clip: {}, expected at least 0", options.clip));
+  }
+  if (session_ != nullptr) check_session_options(problem, settings.size(), options);
   weights_ = Buffer<float>(settings.size() * dimension_);
   for (std::size_t id = 0; id < settings.size(); ++id) {
     const sources::Method method = sources::parse_method(settings[id].method);
+    if (session_ != nullptr && method.source != "minibatch") {
+      throw std::invalid_argument(
+          fmt::format("{}: {} needs gradients at other weights than a member's own, which {} does "
+                      "not give",
+                      settings[id].method, method.source, problem.description()));
+    }
     OptionMap rest = settings[id].options;
     Place place{id, nullptr, sources::make_source(method, problem, rest), -1, {}};
     // The problem owns lambda; the pass adds lambda w to the gradient.
@@ -88,7 +125,9 @@ Trainer::Trainer(const Problem& problem, const std::vector<Setting>& settings,
 Trainer::~Trainer() = default;
 
 void Trainer::start() {
-  if (options_.init == Init::normal) {
+  if (session_ != nullptr) {
+    session_->start({weights_.data(), dimension_});
+  } else if (options_.init == Init::normal) {
     // All members start from the same weights.
     Random random(options_.seed, kInitStream);
     for (std::size_t i = 0; i < dimension_; ++i) {
@@ -112,32 +151,36 @@ bool Trainer::epoch() {
       if (places_[place].source != nullptr) places_[place].source->epoch(weights_at(place));
     }
   });
-  const std::vector<std::uint32_t> order = epoch_order();
-  for (std::size_t at = 0; at + options_.batch <= order.size() && !places_.empty();
-       at += options_.batch) {
+  const std::size_t pass_steps = problem_.samples() / options_.batch;
+  const std::size_t epoch_steps = options_.epoch_steps > 0 ? options_.epoch_steps : pass_steps;
+  std::vector<std::uint32_t> order;
+  for (std::size_t i = 0; i < epoch_steps && !places_.empty(); ++i) {
     if (options_.progress &&
-        !options_.progress(static_cast<double>(at) / static_cast<double>(order.size()))) {
+        !options_.progress(static_cast<double>(i) / static_cast<double>(epoch_steps))) {
       throw Interrupted();
     }
-    const auto rows = std::span(order).subspan(at, options_.batch);
-    const bool last = at + 2 * options_.batch > order.size();
-    if (last && options_.diagnose) {
+    const std::size_t at = steps_ % pass_steps;
+    if (order.empty() || at == 0) order = pass_order(steps_ / pass_steps);
+    const auto rows = std::span(order).subspan(at * options_.batch, options_.batch);
+    if (i + 1 == epoch_steps && options_.diagnose) {
       diagnosed_step(rows);
     } else {
       step(rows);
     }
+    if (at + 1 == pass_steps) {
+      for (Place& place : places_) place.optimizer->epoch_end();
+    }
   }
-  for (Place& place : places_) place.optimizer->epoch_end();
   seconds_ += (now() - begin) / sharing;
   ++epochs_done_;
   measure();
   return epochs_done_ < options_.epochs && !places_.empty();
 }
 
-/// The rows of an epoch's batches, one after another. What does not fill a batch is left out.
-std::vector<std::uint32_t> Trainer::epoch_order() const {
+/// The rows of a pass's batches, one after another. What does not fill a batch is left out.
+std::vector<std::uint32_t> Trainer::pass_order(std::size_t pass) const {
   const std::size_t samples = problem_.samples();
-  Random random(options_.seed, kOrderStream + epochs_done_);
+  Random random(options_.seed, kOrderStream + pass);
   if (options_.sampling == Sampling::independent) {
     std::vector<std::uint32_t> order(samples / options_.batch * options_.batch);
     for (std::uint32_t& row : order) row = static_cast<std::uint32_t>(random.below(samples));
@@ -149,6 +192,11 @@ std::vector<std::uint32_t> Trainer::epoch_order() const {
   return order;
 }
 
+std::unique_ptr<Batch> Trainer::batch(Problem::Part part,
+                                      std::span<const std::uint32_t> rows) const {
+  return session_ != nullptr ? session_->batch(part, rows) : problem_.batch(part, rows);
+}
+
 std::size_t Trainer::block_members() const {
   const std::size_t fitting =
       std::clamp<std::size_t>(kBlockFloats / dimension_, 1, kMostBlockMembers);
@@ -157,7 +205,7 @@ std::size_t Trainer::block_members() const {
 }
 
 void Trainer::step(std::span<const std::uint32_t> rows) {
-  const std::unique_ptr<Batch> batch = problem_.batch(Problem::Part::train, rows);
+  const std::unique_ptr<Batch> shared = batch(Problem::Part::train, rows);
   const std::size_t block = block_members();
   const std::size_t blocks = (places_.size() + block - 1) / block;
   std::vector<char> alive(places_.size(), 1);
@@ -168,7 +216,7 @@ void Trainer::step(std::span<const std::uint32_t> rows) {
     if (gradients.size() < block * dimension_) gradients.resize(block * dimension_);
     if (rough.size() < block) rough.resize(block);
     const std::size_t begin = b * block;
-    step_block(*batch, rows, begin, std::min(begin + block, places_.size()), gradients.data(),
+    step_block(*shared, rows, begin, std::min(begin + block, places_.size()), gradients.data(),
                rough.data(), alive.data());
   };
   if (blocks == 1) {
@@ -207,7 +255,8 @@ void Trainer::step_block(const Batch& batch, std::span<const std::uint32_t> rows
       continue;
     }
     float* w = weights_at(place);
-    const float* g = gradients + (place - first) * dimension_;
+    float* g = gradients + (place - first) * dimension_;
+    if (options_.clip > 0) clip(g, dimension_, options_.clip);
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       parts[s] = {{w, segments_[s]}, {g, segments_[s]}};
       w += segments_[s];
@@ -220,7 +269,7 @@ void Trainer::step_block(const Batch& batch, std::span<const std::uint32_t> rows
 }
 
 void Trainer::diagnosed_step(std::span<const std::uint32_t> rows) {
-  const auto batch = problem_.batch(Problem::Part::train, rows);
+  const auto shared = batch(Problem::Part::train, rows);
   std::vector<std::vector<double>> full(members_.size());
   parallel_ranges(*executor_, places_.size(), 1, [&](std::size_t first, std::size_t last) {
     std::vector<float> gradient(dimension_);
@@ -228,7 +277,7 @@ void Trainer::diagnosed_step(std::span<const std::uint32_t> rows) {
     for (std::size_t at = first; at < last; ++at) {
       const float* w = weights_at(at);
       std::vector<double> grad = sources::full_gradient(problem_, w);
-      batch->gradients(1, w, gradient.data(), &rough);
+      shared->gradients(1, w, gradient.data(), &rough);
       double error = 0;
       for (std::size_t i = 0; i < dimension_; ++i) {
         const double off = static_cast<double>(gradient[i]) - grad[i];
@@ -292,21 +341,24 @@ std::vector<LossSum> Trainer::losses(Problem::Part part, std::size_t samples) co
   const std::size_t chunks = (samples + kEvaluationBatch - 1) / kEvaluationBatch;
   const std::size_t block = std::max<std::size_t>(1, kBlockFloats / kEvaluationBatch / 16);
   std::vector<LossSum> partial(chunks * members);
-  parallel_ranges(*executor_, chunks, 1, [&](std::size_t first, std::size_t last) {
-    std::vector<std::uint32_t> rows;
-    for (std::size_t chunk = first; chunk < last; ++chunk) {
-      rows.clear();
-      const std::size_t end = std::min(samples, (chunk + 1) * kEvaluationBatch);
-      for (std::size_t row = chunk * kEvaluationBatch; row < end; ++row) {
-        rows.push_back(static_cast<std::uint32_t>(row));
-      }
-      const auto batch = problem_.batch(part, rows);
-      for (std::size_t m = 0; m < members; m += block) {
-        batch->losses(std::min(block, members - m), weights_.data() + m * dimension_,
-                      partial.data() + chunk * members + m);
-      }
-    }
-  });
+  // A session is one thread's.
+  parallel_ranges(session_ != nullptr ? *serial_executor() : *executor_, chunks, 1,
+                  [&](std::size_t first, std::size_t last) {
+                    std::vector<std::uint32_t> rows;
+                    for (std::size_t chunk = first; chunk < last; ++chunk) {
+                      rows.clear();
+                      const std::size_t end = std::min(samples, (chunk + 1) * kEvaluationBatch);
+                      for (std::size_t row = chunk * kEvaluationBatch; row < end; ++row) {
+                        rows.push_back(static_cast<std::uint32_t>(row));
+                      }
+                      const auto chunk_batch = batch(part, rows);
+                      for (std::size_t m = 0; m < members; m += block) {
+                        chunk_batch->losses(std::min(block, members - m),
+                                            weights_.data() + m * dimension_,
+                                            partial.data() + chunk * members + m);
+                      }
+                    }
+                  });
   std::vector<LossSum> sums(members);
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     for (std::size_t m = 0; m < members; ++m) sums[m] += partial[chunk * members + m];
@@ -314,10 +366,14 @@ std::vector<LossSum> Trainer::losses(Problem::Part part, std::size_t samples) co
   return sums;
 }
 
+std::size_t Trainer::measured(std::size_t samples) const {
+  return options_.measured_samples > 0 ? std::min(samples, options_.measured_samples) : samples;
+}
+
 void Trainer::measure() {
-  const auto samples = static_cast<double>(problem_.samples());
-  const std::vector<LossSum> train = losses(Problem::Part::train, problem_.samples());
-  const std::size_t held_out = problem_.validation_samples();
+  const auto samples = static_cast<double>(measured(problem_.samples()));
+  const std::vector<LossSum> train = losses(Problem::Part::train, measured(problem_.samples()));
+  const std::size_t held_out = measured(problem_.validation_samples());
   const std::vector<LossSum> validation =
       held_out > 0 ? losses(Problem::Part::validation, held_out) : std::vector<LossSum>();
   std::vector<char> alive(places_.size(), 1);
@@ -382,8 +438,9 @@ std::string Trainer::fingerprint() const {
                                  problem_.description(), problem_.samples(), options_.batch,
                                  options_.seed, static_cast<int>(options_.init), options_.shuffle,
                                  static_cast<int>(options_.sampling));
-  text += fmt::format(" lambda={} diagnose={} target={}", problem_.lambda(), options_.diagnose,
-                      cpu_target());
+  text += fmt::format(" lambda={} diagnose={} target={} clip={} epoch_steps={} measured={}",
+                      problem_.lambda(), options_.diagnose, cpu_target(), options_.clip,
+                      options_.epoch_steps, options_.measured_samples);
   for (const Member& member : members_) {
     text += "\n" + member.setting.method;
     for (const auto& [name, value] : member.setting.options) {
@@ -430,6 +487,7 @@ void Trainer::save(std::ostream& stream) const {
   }
   writer.finish();
   for (const Place& place : places_) place.optimizer->save(stream);
+  if (session_ != nullptr) session_->save(stream);
 }
 
 void Trainer::load(std::istream& stream) {
@@ -481,6 +539,7 @@ void Trainer::load(std::istream& stream) {
   }
   reader.finish();
   for (Place& place : kept) place.optimizer->load(stream);
+  if (session_ != nullptr) session_->load(stream);
   places_ = std::move(kept);
   share_threads();
 }

@@ -49,6 +49,13 @@ struct TrainOptions {
   std::vector<double> optimum = {};  // w*, if known: points then tell the distance
   // A loss so many times what it was at the start is divergence.
   double divergence = 1000;
+  // Gradients of a batch that are longer than this are shortened to it; 0: none are.
+  double clip = 0;
+  // An epoch, after which is measured, is so many steps; 0: it is a pass over the data. The
+  // schedules of optimizers always count passes.
+  std::size_t epoch_steps = 0;
+  // At most so many samples of each part are measured, the first ones; 0: all.
+  std::size_t measured_samples = 0;
   // Called between steps with the part of the epoch that is done; false stops the run, and epoch()
   // throws Interrupted.
   std::function<bool(double)> progress = {};
@@ -125,10 +132,12 @@ class Trainer {
 
   void start();
   void measure();
+  std::unique_ptr<Batch> batch(Problem::Part part, std::span<const std::uint32_t> rows) const;
+  std::size_t measured(std::size_t samples) const;
   /// A step after which each member knows how far its estimate was from the full gradient.
   void diagnosed_step(std::span<const std::uint32_t> rows);
   std::vector<LossSum> losses(Problem::Part part, std::size_t samples) const;
-  std::vector<std::uint32_t> epoch_order() const;
+  std::vector<std::uint32_t> pass_order(std::size_t pass) const;
   void step(std::span<const std::uint32_t> rows);
   void step_block(const Batch& batch, std::span<const std::uint32_t> rows, std::size_t first,
                   std::size_t last, float* gradients, double* rough, char* alive);
@@ -141,6 +150,7 @@ class Trainer {
   std::string fingerprint() const;
 
   const Problem& problem_;
+  std::unique_ptr<Session> session_;  // null: the problem's own batches
   TrainOptions options_;
   std::shared_ptr<Executor> executor_;
   std::size_t dimension_;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "problems/make_problem.h"
+#include "models/make_problem.h"
 #include "train/plan.h"
 
 namespace tandem::train {
@@ -73,7 +73,7 @@ void expect_same(const Member& a, const Member& b) {
 class CrowdTest : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CrowdTest, MembersHaveTheSameBitsAloneInACrowdAndOnAnyThreads) {
-  const auto problem = problems::make_problem("logistic", synthetic(GetParam()), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(GetParam()), 0.01);
   const std::vector<Setting> settings = crowd();
   const std::vector<Member> together = train_all(*problem, settings, few_epochs(), 2);
   for (std::size_t id = 0; id < settings.size(); ++id) {
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Data, CrowdTest, ::testing::Values("", ",sparse=0.3"),
                          [](const auto& kind) { return kind.param.empty() ? "dense" : "sparse"; });
 
 TEST(Trainer, ResumesToTheSameBitsAfterEveryEpoch) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   const std::vector<Member> whole = train_all(*problem, crowd(), few_epochs(), 2);
   Trainer first(*problem, crowd(), few_epochs(), openmp_executor(2));
   for (std::size_t stop = 0; stop <= 3; ++stop) {
@@ -114,7 +114,7 @@ TEST(Trainer, ResumesToTheSameBitsAfterEveryEpoch) {
 }
 
 TEST(Trainer, RefusesACheckpointOfAnotherRun) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   Trainer trainer(*problem, crowd(), few_epochs());
   trainer.epoch();
   std::stringstream checkpoint;
@@ -137,7 +137,7 @@ TEST(Trainer, RefusesACheckpointOfAnotherRun) {
 }
 
 TEST(Trainer, CountsGradientEvaluations) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   TrainOptions options = few_epochs();
   options.epochs = 2;
   const std::vector<Member> members =
@@ -152,7 +152,7 @@ TEST(Trainer, CountsGradientEvaluations) {
 
 // With less variance a constant rate gets further: SAGA and SVRG go on where SGD stalls.
 TEST(Trainer, VarianceReductionConverges) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.05);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.05);
   TrainOptions options = few_epochs();
   options.epochs = 60;
   options.batch = 8;
@@ -170,7 +170,7 @@ TEST(Trainer, VarianceReductionConverges) {
 // SGD's estimate is the batch's gradient; an average is nearer to the full one near the optimum; a
 // look changes nothing.
 TEST(Trainer, MeasuresEstimators) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.05);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.05);
   TrainOptions options = few_epochs();
   options.epochs = 20;
   options.diagnose = true;
@@ -198,7 +198,7 @@ TEST(Trainer, MeasuresEstimators) {
 }
 
 TEST(Trainer, DivergedMembersLeaveAtOnce) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0);
+  const auto problem = models::make_problem("logistic", synthetic(), 0);
   std::vector<Setting> settings(30, Setting{"sgd", {{"lr", "1e20"}}});
   settings.push_back({"sgd", {{"lr", "0.1"}}});
   Trainer trainer(*problem, settings, few_epochs());
@@ -210,7 +210,7 @@ TEST(Trainer, DivergedMembersLeaveAtOnce) {
 }
 
 TEST(Trainer, PrunedMembersLeaveAndTheRestDoesNotNotice) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   const std::vector<Member> whole = train_all(*problem, crowd(), few_epochs(), 1);
   Trainer trainer(*problem, crowd(), few_epochs(), openmp_executor(2));
   trainer.epoch();
@@ -235,7 +235,7 @@ TEST(Trainer, PrunedMembersLeaveAndTheRestDoesNotNotice) {
 }
 
 TEST(Trainer, StopsWhenItIsToldTo) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   TrainOptions options = few_epochs();
   std::vector<double> parts;
   options.progress = [&](double part) {
@@ -252,7 +252,7 @@ TEST(Trainer, StopsWhenItIsToldTo) {
 }
 
 TEST(Trainer, RefusesWhatCannotBe) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   const auto message = [&](const std::vector<Setting>& settings, const TrainOptions& options) {
     try {
       Trainer trainer(*problem, settings, options);
@@ -277,7 +277,7 @@ TEST(Trainer, RefusesWhatCannotBe) {
 }
 
 TEST(Plan, SplitsIntoWavesUnderABudget) {
-  const auto problem = problems::make_problem("logistic", synthetic(), 0.01);
+  const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   const std::vector<Setting> settings(10, Setting{"diag-to", {}});
   const std::size_t one = member_bytes(*problem, settings[0]);
   EXPECT_EQ(one, 3 * problem->dimension() * sizeof(float));

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "bench_torch.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 #include <tandem/torch.h>
 #include <torch/nn/functional/loss.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim.h>
 #include <torch/types.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <functional>
@@ -16,20 +14,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "deep/plain_errors.h"
+#include "deep/resnet_loop.h"
+
 namespace tandem {
 namespace {
 
 using Tensors = std::vector<torch::Tensor>;
-
-/// Torch's own errors carry a stack trace that helps nobody here.
-template <class Body>
-auto plain_errors(const Body& body) {
-  try {
-    return body();
-  } catch (const c10::Error& error) {
-    throw std::runtime_error(error.what_without_backtrace());
-  }
-}
 
 std::vector<float> values_of(const Tensors& tensors) {
   std::vector<float> values;
@@ -194,10 +185,9 @@ std::unique_ptr<plugin::Loop> make_softmax_loop(const plugin::Samples& samples,
 }  // namespace
 
 plugin::TorchBench torch_bench() {
-  return {.library = [] { return std::string("LibTorch ") + TORCH_VERSION; },
-          .set_threads = [](int threads) { at::set_num_threads(threads); },
-          .optimizer = make_optimizer_loop,
-          .softmax = make_softmax_loop};
+  return {.optimizer = make_optimizer_loop,
+          .softmax = make_softmax_loop,
+          .resnet = deep::make_resnet_loop};
 }
 
 }  // namespace tandem

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Models by name.
+#pragma once
+
+#include <tandem/problem.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace tandem::models {
+
+/// Throws std::invalid_argument for a name that make_problem() does not know, without looking at
+/// data, checkpoints or plug-ins.
+void check_model(const std::string& model);
+
+/// "logistic"; "ffn:100" and "ffn:100,50" for hidden layers; "resnet18" and "resnet50"; and
+/// "llama:CHECKPOINT" with options (llama_model.h), looked for below `search` too. The last two
+/// need the plug-in with LibTorch. Throws std::invalid_argument for anything else, and where the
+/// model does not go with the data.
+std::unique_ptr<Problem> make_problem(const std::string& model,
+                                      std::shared_ptr<const data::Task> task, double lambda,
+                                      const std::vector<std::filesystem::path>& search = {});
+
+/// The model's kind without what follows a colon: "ffn".
+std::string model_kind(const std::string& model);
+
+}  // namespace tandem::models
