@@ -86,8 +86,7 @@ class Session {
   /// Where training starts: a net's layers scaled to their sizes, a checkpoint.
   virtual void start(std::span<float> weights) const = 0;
   /// As Problem::batch, for one member and one thread. A batch is used before the next is made.
-  virtual std::unique_ptr<Batch> batch(Problem::Part part,
-                                       std::span<const std::uint32_t> rows) = 0;
+  virtual std::unique_ptr<Batch> batch(Problem::Part part, std::span<const std::uint32_t> rows) = 0;
   /// What it remembers: a run that is loaded goes on to the same bits. load() throws
   /// tandem::StateError for what save() did not write.
   virtual void save(std::ostream& stream) const = 0;

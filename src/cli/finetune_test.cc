@@ -160,6 +160,12 @@ TEST_F(FinetuneCommand, LlamasTrainInStudiesAndInTrain) {
   EXPECT_EQ(losses_of(result.out).size(), 3U);
 }
 
+#else
+
+TEST_F(FinetuneCommand, LowersBothLossesAndShowsTexts) {
+  GTEST_SKIP() << "the LibTorch part was not built (Debian: libtorch-dev)";
+}
+
 #endif
 
 }  // namespace

@@ -157,7 +157,7 @@ struct QuickDeep {
 const QuickDeep* quick_deep(const std::string& model) {
   static const QuickDeep kAll[] = {
       {"resnet18", 3, {{"images", "256"}, {"test_images", "128"}}},
-      {"resnet50", 3, {{"images", "128"}, {"test_images", "64"}}},
+      {"resnet50", 2, {{"images", "128"}, {"test_images", "64"}}},
       {"llama", 3, {{"items", "400"}}},
   };
   for (const QuickDeep& each : kAll) {
