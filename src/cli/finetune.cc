@@ -250,12 +250,7 @@ class Finetune {
       train_all(trainer);
     } catch (const train::Interrupted&) {
       progress_.clear();
-      fmt::print(stderr, "tandem: interrupted{}\n",
-                 options_.checkpoint.empty()
-                     ? ""
-                     : fmt::format("; what was done up to the last measurement is in {}",
-                                   options_.checkpoint));
-      return kInterrupted;
+      return say_interrupted(options_.checkpoint, "measurement");
     }
     const train::Member& member = trainer.members().front();
     if (!options_.record.store.empty()) {

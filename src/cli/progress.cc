@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <limits>
 
+#include "cli/command.h"
+
 namespace tandem::cli {
 namespace {
 
@@ -21,6 +23,14 @@ int terminal_width() {
 }
 
 }  // namespace
+
+int say_interrupted(const std::string& checkpoint, const std::string& unit) {
+  fmt::print(stderr, "tandem: interrupted{}\n",
+             checkpoint.empty()
+                 ? ""
+                 : fmt::format("; what was done up to the last {} is in {}", unit, checkpoint));
+  return kInterrupted;
+}
 
 std::string duration_text(double seconds) {
   if (!std::isfinite(seconds)) return "unknown";

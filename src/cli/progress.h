@@ -34,6 +34,9 @@ class Progress {
 
 /// The line itself, `width` columns at most.
 std::string progress_line(double part, double seconds_left, const std::string& text, int width);
+/// Says that a run was interrupted, and where what it did up to the last `unit` is, unless the path
+/// is empty; gives the exit code.
+int say_interrupted(const std::string& checkpoint, const std::string& unit);
 /// "45 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
 

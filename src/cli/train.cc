@@ -154,12 +154,7 @@ class Run {
       }
     } catch (const train::Interrupted&) {
       progress_.clear();
-      fmt::print(stderr, "tandem: interrupted{}\n",
-                 options_.checkpoint.empty()
-                     ? ""
-                     : fmt::format("; what was done up to the last whole epoch is in {}",
-                                   options_.checkpoint));
-      return kInterrupted;
+      return say_interrupted(options_.checkpoint, "whole epoch");
     }
     progress_.clear();
     return finish(members);

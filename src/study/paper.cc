@@ -158,7 +158,7 @@ const QuickDeep* quick_deep(const std::string& model) {
   static const QuickDeep kAll[] = {
       {"resnet18", 3, {{"images", "256"}, {"test_images", "128"}}},
       {"resnet50", 2, {{"images", "128"}, {"test_images", "64"}}},
-      {"llama", 3, {{"items", "400"}}},
+      {"llama", 3, {{"items", "200"}}},
   };
   for (const QuickDeep& each : kAll) {
     if (models::model_kind(model) == each.model) return &each;
