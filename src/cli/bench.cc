@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tandem/tandem.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <cstdlib>

@@ -2,11 +2,14 @@
 // What the subcommands share: the options that are the same everywhere, and the exit codes.
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 #include <functional>
 #include <iosfwd>
 #include <string>
+
+// Named only: its header takes seconds to compile.
+namespace CLI {
+class App;
+}
 
 namespace tandem::cli {
 

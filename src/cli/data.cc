@@ -2,6 +2,7 @@
 // `tandem data`: list, describe, verify and fetch data sets.
 #include <fmt/format.h>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <chrono>

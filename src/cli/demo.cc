@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem demo`: a whole study with nothing to set up: a table, curves, and a report.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>

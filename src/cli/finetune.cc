@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <tandem/tandem.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

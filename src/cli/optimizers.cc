@@ -2,6 +2,7 @@
 // `tandem optimizers`: names, rules, options, state bytes.
 #include <fmt/format.h>
 #include <tandem/tandem.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <memory>

@@ -2,6 +2,7 @@
 // `tandem optimum`: F* and w* of softmax regression on a data set.
 #include <fmt/format.h>
 #include <tandem/executor.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem paper`: the paper's own experiments, ours beside its numbers.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>

@@ -143,10 +143,11 @@ class Experiment {
     if (!ablations.empty()) {
       title("Ablations, against Adam");
       fmt::print("{}", report::beside_paper(ablations, {}).terminal());
-      title("Against Adam with TO's rates too");
-      fmt::print("{}",
-                 report::control_table(study::rows_of(results_.studies, study::against_wide_adam))
-                     .terminal());
+      const auto wide = study::rows_of(results_.studies, study::against_wide_adam);
+      if (!wide.empty()) {
+        title("Against Adam with TO's rates too");
+        fmt::print("{}", report::control_table(wide).terminal());
+      }
       title("What learning A contributes: alpha > 0 against alpha = 0");
       fmt::print("{}",
                  report::control_table(study::rows_of(results_.studies, study::against_no_learning))

@@ -84,7 +84,7 @@ std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
   const study::Timing& timing = runner.timing();
   if (timing.member_epochs > 0) {
     say(progress, common,
-        fmt::format("{}: {}, {:.0f} member-epochs a second with evaluation, {:.1f} % of the time "
+        fmt::format("{}: {}, {:.3g} member-epochs a second with evaluation, {:.1f} % of the time "
                     "outside training, {:.2f} % in the store",
                     name, duration_text(timing.all), timing.member_epochs / timing.training,
                     100 * (1 - timing.training / timing.all), 100 * timing.store / timing.all));

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <tandem/executor.h>
 #include <tandem/version.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <array>

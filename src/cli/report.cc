@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem report`: tables, figures and a page of what a store holds.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>

@@ -2,6 +2,7 @@
 // The program's command line.
 #include <fmt/format.h>
 #include <tandem/tandem.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdio>
 #include <exception>

@@ -2,6 +2,7 @@
 // `tandem runs`: what a store holds; removing and merging it.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem study`: a whole comparison from one file.
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <filesystem>
 #include <memory>

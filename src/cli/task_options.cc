@@ -2,6 +2,7 @@
 #include "cli/task_options.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <stdexcept>
 

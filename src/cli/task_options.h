@@ -2,13 +2,16 @@
 // The options that say what is trained on, for every command that loads a task.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "data/dataset.h"
+
+namespace CLI {
+class App;
+}
 
 namespace tandem::cli {
 

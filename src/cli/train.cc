@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <tandem/errors.h>
 #include <tandem/tandem.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>

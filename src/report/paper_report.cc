@@ -273,7 +273,7 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
     effort.add({study.name + (study.complete ? "" : " (not complete)"),
                 std::to_string(study.epochs), std::to_string(own.members), std::to_string(own.runs),
                 fmt::format("{:.0f}", own.member_epochs), fmt::format("{:.0f}", own.seconds),
-                own.seconds > 0 ? fmt::format("{:.0f}", own.member_epochs / own.seconds) : ""});
+                own.seconds > 0 ? fmt::format("{:.3g}", own.member_epochs / own.seconds) : ""});
   }
   page += effort.markdown();
   page +=
@@ -284,8 +284,10 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
   }
   if (const std::vector<Row> ablations = part_of_rows(rows, true); !ablations.empty()) {
     page += "\n## Ablations, against Adam\n\n" + beside_paper(ablations, {}).markdown();
-    page += "\n## Against Adam with TO's rates too\n\n" +
-            control_table(study::rows_of(results.studies, study::against_wide_adam)).markdown();
+    const std::vector<Row> wide = study::rows_of(results.studies, study::against_wide_adam);
+    if (!wide.empty()) {
+      page += "\n## Against Adam with TO's rates too\n\n" + control_table(wide).markdown();
+    }
     page +=
         "\n## What learning A contributes\n\nForms of TO with alpha > 0 against the best of the "
         "same "

@@ -93,7 +93,7 @@ TEST(PaperReport, WritesThePageAndRawRows) {
   const std::string text = text_of(page);
   for (const char* part :
        {"# Tables\n", "tandem paper x\n", "A note.", "tandem 1.2, a machine.", "(+16 +)",
-        "other: no data. no file\n", "## Ablations", "Of 1 tasks", "lr 0.1"}) {
+        "other: no data. no file\n", "## Ablations", "Of 1 task,", "lr 0.1"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   const std::string runs = text_of(folder / "made-runs.csv");

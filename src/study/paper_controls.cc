@@ -120,6 +120,7 @@ void add_verdicts(const StudyRuns& study, std::vector<Verdict>& all) {
         any_on(paper, task.name, [](const Row& row) { return is_form(row) && beats(row); });
     verdict.momentum_beats_adam =
         any_on(paper, task.name, [&](const Row& row) { return is_momentum(row) && beats(row); });
+    verdict.has_wide_adam = any_on(wide, task.name, [](const Row&) { return true; });
     verdict.to_beats_wide_adam =
         any_on(wide, task.name, [](const Row& row) { return is_form(row) && beats(row); });
     verdict.to_beats_wide_adam_at_equal_budget = any_on(wide, task.name, [](const Row& row) {
@@ -159,15 +160,22 @@ std::string verdict_text(const std::vector<Verdict>& verdicts) {
     return std::count_if(verdicts.begin(), verdicts.end(),
                          [&](const Verdict& verdict) { return verdict.*what; });
   };
-  return fmt::format(
-      "Of {} tasks, a form of TO (full, diag, ro) beats Adam in {} by the paper's own test; "
-      "momentum "
-      "does in {}. With TO's rates in Adam's grid too, TO still beats it in {}, and at an equal "
-      "number of settings tried in {} (momentum in {}). Learning A (alpha > 0 in the grids of "
-      "Diag-TO and RO-TO) beats alpha = 0, at an equal number of settings too, in {}.",
-      verdicts.size(), count(&Verdict::to_beats_adam), count(&Verdict::momentum_beats_adam),
-      count(&Verdict::to_beats_wide_adam), count(&Verdict::to_beats_wide_adam_at_equal_budget),
-      count(&Verdict::momentum_beats_wide_adam_at_equal_budget), count(&Verdict::learning_helps));
+  std::string text = fmt::format(
+      "Of {} task{}, a form of TO (full, diag, ro) beats Adam in {} by the paper's own test; "
+      "momentum does in {}. ",
+      verdicts.size(), verdicts.size() == 1 ? "" : "s", count(&Verdict::to_beats_adam),
+      count(&Verdict::momentum_beats_adam));
+  if (count(&Verdict::has_wide_adam) > 0) {
+    text += fmt::format(
+        "With TO's rates in Adam's grid too, TO still beats it in {}, and at an equal number of "
+        "settings tried in {} (momentum in {}). ",
+        count(&Verdict::to_beats_wide_adam), count(&Verdict::to_beats_wide_adam_at_equal_budget),
+        count(&Verdict::momentum_beats_wide_adam_at_equal_budget));
+  }
+  return text + fmt::format(
+                    "Learning A (alpha > 0 in the grids of Diag-TO and RO-TO) beats alpha = 0, at "
+                    "an equal number of settings too, in {}.",
+                    count(&Verdict::learning_helps));
 }
 
 }  // namespace tandem::study

@@ -49,7 +49,8 @@ struct Verdict {
   std::string task;
   bool to_beats_adam = false;        // one of Full-TO, Diag-TO, RO-TO, as the paper compares
   bool momentum_beats_adam = false;  // likewise
-  bool to_beats_wide_adam = false;   // Adam may have TO's rates too
+  bool has_wide_adam = false;        // there is an Adam that may have TO's rates too:
+  bool to_beats_wide_adam = false;
   /// And the same form is expected to win when as many of its settings are tried as of Adam's.
   /// Not asked of Full-TO, whose few settings were chosen by hand.
   bool to_beats_wide_adam_at_equal_budget = false;

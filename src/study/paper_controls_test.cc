@@ -111,15 +111,18 @@ TEST(PaperControls, FewerEpochsHaveTheirOwnBest) {
 }
 
 TEST(PaperControls, CountsAreThoseOfTheVerdicts) {
-  const std::vector<Verdict> made{{.task = "a", .to_beats_adam = true, .to_beats_wide_adam = true},
-                                  {.task = "b", .to_beats_adam = true},
-                                  {.task = "c", .momentum_beats_adam = true}};
+  const std::vector<Verdict> made{
+      {.task = "a", .to_beats_adam = true, .has_wide_adam = true, .to_beats_wide_adam = true},
+      {.task = "b", .to_beats_adam = true},
+      {.task = "c", .momentum_beats_adam = true}};
   const std::string text = verdict_text(made);
   EXPECT_NE(text.find("Of 3 tasks, a form of TO (full, diag, ro) beats Adam in 2"),
             std::string::npos);
   EXPECT_NE(text.find("momentum does in 1. "), std::string::npos);
   EXPECT_NE(text.find("TO still beats it in 1, and at an equal number of settings tried in 0"),
             std::string::npos);
+  // What no study has is not counted as lost.
+  EXPECT_EQ(verdict_text({{.task = "a"}}).find("TO's rates"), std::string::npos);
 }
 
 }  // namespace
