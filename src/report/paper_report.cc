@@ -5,6 +5,7 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <ostream>
 #include <set>
@@ -66,13 +67,17 @@ std::set<std::string> parts_of(const StudyRuns& study) {
 
 void write_runs(const std::filesystem::path& path, const StudyRuns& study) {
   write_atomically(path, [&](std::ostream& stream) {
-    fmt::print(stream, "task,optimizer,seed,epoch,gradient_evaluations,train_loss\n");
+    fmt::print(stream,
+               "task,optimizer,seed,epoch,gradient_evaluations,train_loss,validation_loss\n");
     for (const TaskRuns& task : study.tasks) {
       for (const OptimizerRuns& optimizer : task.optimizers) {
         for (const Run& run : optimizer.measured) {
           for (const train::Point& point : run.points) {
-            fmt::print(stream, "{},{},{},{},{},{:.9g}\n", field(task.name), field(optimizer.label),
-                       run.seed, point.epoch, point.gradient_evaluations, point.train_loss);
+            const bool held_out = std::isfinite(point.validation_loss);
+            fmt::print(stream, "{},{},{},{},{},{:.9g},{}\n", field(task.name),
+                       field(optimizer.label), run.seed, point.epoch, point.gradient_evaluations,
+                       point.train_loss,
+                       held_out ? fmt::format("{:.9g}", point.validation_loss) : "");
           }
         }
       }

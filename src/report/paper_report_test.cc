@@ -97,9 +97,10 @@ TEST(PaperReport, WritesThePageAndRawRows) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   const std::string runs = text_of(folder / "made-runs.csv");
-  EXPECT_EQ(runs.find("task,optimizer,seed,epoch,gradient_evaluations,train_loss\n"), 0U);
-  EXPECT_NE(runs.find("kdd task,diag-to,2,1,7,0.82\n"), std::string::npos) << runs;
-  EXPECT_NE(runs.find("kdd task,\"a, part\",1,1,7,0.91\n"), std::string::npos) << runs;
+  EXPECT_EQ(
+      runs.find("task,optimizer,seed,epoch,gradient_evaluations,train_loss,validation_loss\n"), 0U);
+  EXPECT_NE(runs.find("kdd task,diag-to,2,1,7,0.82,0\n"), std::string::npos) << runs;
+  EXPECT_NE(runs.find("kdd task,\"a, part\",1,1,7,0.91,0\n"), std::string::npos) << runs;
   const std::string grid = text_of(folder / "made-grid.csv");
   EXPECT_EQ(grid,
             "task,optimizer,lr,least_train_loss,outcome\n"
