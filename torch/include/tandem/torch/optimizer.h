@@ -5,6 +5,7 @@
 
 #include <tandem/errors.h>
 #include <tandem/optimizer.h>
+#include <tandem/torch/named_state.h>
 #include <tandem/torch/options.h>
 #include <torch/optim/optimizer.h>
 #include <torch/ordered_dict.h>
@@ -48,6 +49,10 @@ class Optimizer : public torch::optim::Optimizer {
   /// Throws StateError that names what does not fit, and changes nothing.
   void load_state(const std::string& path);
 
+  /// The same for those who keep states in a way of their own. Copies.
+  NamedState named_state(Owners owners) const;
+  void load_named_state(const NamedState& state, Owners owners);
+
   /// The name of the rule: "diag-to".
   const std::string& rule() const;
   /// What the rule keeps of a parameter, by name and in the parameter's shape: "a" and "b" of
@@ -64,8 +69,6 @@ class Optimizer : public torch::optim::Optimizer {
             std::unique_ptr<Options> defaults);
 
  private:
-  void load_state_file(const std::string& path);
-
   struct Parts;
   std::unique_ptr<Parts> parts_;
 };
