@@ -56,6 +56,25 @@ class Stopwatch {
   double began_ = now();
 };
 
+/// Asks before each piece of work whether to go on. When not, it leaves out all that follows, so
+/// that a search, which is a C library's and cannot be thrown out of, ends at once, with nothing.
+class AskingExecutor : public Executor {
+ public:
+  AskingExecutor(Executor& executor, std::function<bool()> go_on)
+      : executor_(executor), go_on_(std::move(go_on)) {}
+  int threads() const override { return executor_.threads(); }
+  void run(std::size_t count, const std::function<void(std::size_t)>& task) override {
+    stopped_ = stopped_ || !go_on_();
+    if (!stopped_) executor_.run(count, task);
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  Executor& executor_;
+  std::function<bool()> go_on_;
+  bool stopped_ = false;
+};
+
 /// Tasks that differ in lambda or model share their data.
 std::string data_key(const TaskSpec& task) {
   std::string key = fmt::format("{} validation={}", task.data, task.validation);
@@ -112,6 +131,7 @@ struct Runner::Part {
 Runner::Runner(StudySpec study, RunOptions options)
     : study_(std::move(study)), options_(std::move(options)) {
   if (options_.memory == 0) options_.memory = available_memory() / 4 * 3;
+  if (options_.executor == nullptr) options_.executor = default_executor();
   for (const OptimizerSpec& optimizer : study_.optimizers) {
     grids_.push_back(expand(optimizer.method, optimizer.grid));
   }
@@ -171,11 +191,15 @@ std::shared_ptr<const data::Task> Runner::data_of(const TaskSpec& task) {
     const Stopwatch watch(timing_.loading);
     problem_.reset();  // it holds the data too
     data_.reset();
-    data_ = std::make_shared<data::Task>(
-        data::load_task(task.data, {.search = data::search_folders(options_.data_dir),
-                                    .validation = task.validation,
-                                    .seed = study_.tune_seed,
-                                    .options = task.data_options}));
+    if (const auto given = options_.data.find(task.data); given != options_.data.end()) {
+      data_ = given->second;
+    } else {
+      data_ = std::make_shared<data::Task>(
+          data::load_task(task.data, {.search = data::search_folders(options_.data_dir),
+                                      .validation = task.validation,
+                                      .seed = study_.tune_seed,
+                                      .options = task.data_options}));
+    }
     loaded_ = key;
   }
   return data_;
@@ -260,7 +284,7 @@ Runner::Pace Runner::measure_pace(const PlannedTask& planned, std::size_t optimi
     return calls <= kSteps;
   };
   try {
-    train::Trainer(*problem, few, options).epoch();
+    train::Trainer(*problem, few, options, options_.executor).epoch();
   } catch (const train::Interrupted&) {
   }
   const auto members = static_cast<double>(few.size());
@@ -532,7 +556,7 @@ void Runner::train_members(Work& work, const Part& part, std::vector<store::Memb
       return tell(work, part, *running, part.begin + part.share * done);
     };
     const Stopwatch watch(timing_.training);
-    train::Trainer trainer(*problem, population, options);
+    train::Trainer trainer(*problem, population, options, options_.executor);
     running = &trainer;
     bool more = true;
     while (more) {
@@ -639,11 +663,11 @@ void Runner::find_optima(Work& work) {
     if (spec.model != "logistic" || spec.lambda <= 0 || work.tasks[t].optimum) continue;
     work.status.part = 1;
     work.status.doing = fmt::format("{}: the optimum", task_name(spec));
-    if (!work.progress(work.status)) throw train::Interrupted();
     const auto data = data_of(spec);
     const Stopwatch watch(timing_.optimum);
-    const Optimum optimum =
-        find_optimum(*data, spec.lambda, kOptimumTolerance, *default_executor());
+    AskingExecutor executor(*options_.executor, [&] { return work.progress(work.status); });
+    const Optimum optimum = find_optimum(*data, spec.lambda, kOptimumTolerance, executor);
+    if (executor.stopped()) throw train::Interrupted();
     if (optimum.converged) work.store.set_optimum(work.tasks[t].id, optimum.loss);
   }
 }

@@ -5,6 +5,8 @@
 // end with the same rows.
 #pragma once
 
+#include <tandem/executor.h>
+
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -23,6 +25,11 @@ struct RunOptions {
   std::filesystem::path data_dir = {};
   std::size_t memory = 0;  // bytes for a wave of members; 0: three quarters of what is free
   std::string command = {};
+  /// Data sets that are in memory already, by the name that tasks have for them; a recipe's name is
+  /// hidden by one of these. They are as they are: a task's own `validation` and options of data do
+  /// not count.
+  std::map<std::string, std::shared_ptr<const data::Task>> data = {};
+  std::shared_ptr<Executor> executor = {};  // null: default_executor()
 };
 
 /// What is known of a task once its data were read.

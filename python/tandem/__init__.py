@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+"""Tandem: optimizers that are trained in tandem with the model.
+
+    optimizer = tandem.DiagonalTO(model.parameters(), lr=0.1, alpha=0.01, beta=1.0)
+
+The optimizers need torch, which is imported when one of them is first asked for; `tandem.lab`, the
+laboratory for arrays, works without it.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from . import lab as lab
+    from . import optim as optim
+    from . import reference as reference
+    from .optim import SGD as SGD
+    from .optim import Adagrad as Adagrad
+    from .optim import Adam as Adam
+    from .optim import AdamTO as AdamTO
+    from .optim import AdamW as AdamW
+    from .optim import BlockTO as BlockTO
+    from .optim import DiagonalTO as DiagonalTO
+    from .optim import Diagnostics as Diagnostics
+    from .optim import FullTO as FullTO
+    from .optim import Lion as Lion
+    from .optim import Momentum as Momentum
+    from .optim import Nesterov as Nesterov
+    from .optim import NonFiniteGradient as NonFiniteGradient
+    from .optim import Optimizer as Optimizer
+    from .optim import RankOneTO as RankOneTO
+    from .optim import RMSProp as RMSProp
+    from .optim import StateError as StateError
+
+_MODULES = ("lab", "optim", "reference")
+_OF_OPTIM = (
+    "DiagonalTO",
+    "RankOneTO",
+    "FullTO",
+    "BlockTO",
+    "AdamTO",
+    "Adam",
+    "AdamW",
+    "Lion",
+    "SGD",
+    "Momentum",
+    "Nesterov",
+    "Adagrad",
+    "RMSProp",
+    "Optimizer",
+    "Diagnostics",
+    "NonFiniteGradient",
+    "StateError",
+)
+__all__ = [*_OF_OPTIM, *_MODULES, "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    if name in _OF_OPTIM:
+        return getattr(importlib.import_module(f"{__name__}.optim"), name)
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: MIT
+"""Bad input to the optimizers: exceptions of the kind and in the words of torch's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import tandem
+import torch
+from models import IDS, RULES, batches, loss_of, make_model, train, weights
+from torch import nn
+
+
+def parameter(*values: float) -> nn.Parameter:
+    return nn.Parameter(torch.tensor(values or (1.0, 2.0)))
+
+
+@pytest.mark.parametrize(
+    "cls,options,kind,text",
+    [
+        (tandem.DiagonalTO, {"lr": -1.0}, ValueError, "Invalid learning rate: -1.0"),
+        (tandem.DiagonalTO, {"lr": math.nan}, ValueError, "Invalid learning rate: nan"),
+        (tandem.DiagonalTO, {"lr": "fast"}, TypeError, "learning rate must be a number"),
+        (tandem.DiagonalTO, {"alpha": -0.1}, ValueError, "Invalid alpha value: -0.1"),
+        (tandem.DiagonalTO, {"beta": math.inf}, ValueError, "Invalid beta value: inf"),
+        (tandem.DiagonalTO, {"normalize": "yes"}, TypeError, "normalize must be a bool"),
+        (tandem.DiagonalTO, {"on_nonfinite": "crash"}, ValueError, "on_nonfinite"),
+        (tandem.DiagonalTO, {"seed": 1.5}, TypeError, "seed must be an int"),
+        (tandem.DiagonalTO, {"momentum": 0.9}, TypeError, "momentum"),
+        (tandem.BlockTO, {"block": 0}, ValueError, "Invalid block value: 0"),
+        (tandem.RankOneTO, {"scope": "all"}, ValueError, "whole"),
+        (tandem.FullTO, {"form": "sparse"}, ValueError, "span"),
+        (tandem.Adam, {"betas": (1.0, 0.9)}, ValueError, "Invalid beta parameter at index 0: 1.0"),
+        (tandem.Adam, {"betas": 0.9}, TypeError, "betas"),
+        (tandem.Adam, {"eps": -1e-8}, ValueError, "Invalid epsilon value: -1e-08"),
+        (tandem.AdamW, {"weight_decay": -1}, ValueError, "Invalid weight_decay value: -1.0"),
+        (tandem.Momentum, {"momentum": 1.0}, ValueError, "Invalid momentum value: 1.0"),
+        (tandem.AdamTO, {"beta2": 1.0}, ValueError, "Invalid beta2 value: 1.0"),
+    ],
+)
+def test_options(cls: Any, options: dict[str, Any], kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        cls([parameter()], **options)
+    with pytest.raises((kind, TypeError)):
+        cls([{"params": [parameter()], **options}], **options)
+
+
+@pytest.mark.parametrize("cls", [cls for cls, _ in RULES], ids=IDS)
+def test_parameters(cls: Any) -> None:
+    p = parameter()
+    with pytest.raises(ValueError, match="empty parameter list"):
+        cls([])
+    with pytest.raises(TypeError, match="iterable of Tensors or dicts"):
+        cls(p)
+    with pytest.raises(TypeError, match="can only optimize Tensors"):
+        cls([p, "weight"])
+    with pytest.raises(TypeError, match="ordered collections"):
+        cls([{"params": {p}}])
+    with pytest.raises(ValueError, match="non-leaf"):
+        cls([p * 2])
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        cls([{"params": [p]}, {"params": [p]}])
+    with pytest.raises(ValueError, match="not unique"):
+        cls([("w", p), ("w", parameter())])
+    with pytest.raises(ValueError, match="with/without names"):
+        cls([{"params": [("w", p)]}, {"params": [parameter()]}])
+
+
+def test_a_group_that_is_refused_leaves_no_trace() -> None:
+    model = make_model()
+    optimizer = tandem.DiagonalTO(model.parameters(), lr=0.1)
+    with pytest.raises(ValueError, match="more than one"):
+        optimizer.add_param_group({"params": [model[0].weight]})
+    with pytest.raises(ValueError, match="learning rate"):
+        optimizer.add_param_group({"params": [parameter()], "lr": -1})
+    with pytest.raises(TypeError, match="must be a dict"):
+        optimizer.add_param_group([parameter()])
+    assert len(optimizer.param_groups) == 1
+    train(model, optimizer, batches(2))
+
+
+def test_changes_behind_its_back() -> None:
+    p = parameter()
+    optimizer = tandem.DiagonalTO([p], lr=0.1)
+    p.grad = torch.ones(2)
+    optimizer.param_groups[0]["lr"] = -0.5
+    with pytest.raises(ValueError, match="Invalid learning rate: -0.5"):
+        optimizer.step()
+    optimizer.param_groups[0]["lr"] = 0.1
+    optimizer.step()
+    optimizer.param_groups[0]["params"][0] = parameter()
+    with pytest.raises(ValueError, match="exchanged"):
+        optimizer.step()
+
+
+def test_gradients_that_no_rule_can_take_are_refused_by_name() -> None:
+    embedding = nn.Embedding(5, 3, sparse=True)
+    optimizer = tandem.DiagonalTO(embedding.named_parameters(), lr=0.1)
+    embedding(torch.tensor([1, 2])).sum().backward()
+    with pytest.raises(RuntimeError, match="parameter 'weight' has a sparse gradient"):
+        optimizer.step()
+
+    half = nn.Parameter(torch.ones(3, dtype=torch.float16))
+    optimizer = tandem.DiagonalTO([("scale", half)])
+    half.grad = torch.ones(3, dtype=torch.float16)
+    with pytest.raises(RuntimeError, match="'scale' is of type Half, expected float"):
+        optimizer.step()
+
+    elsewhere = nn.Parameter(torch.ones(3, device="meta"))
+    optimizer = tandem.DiagonalTO([("far", elsewhere)])
+    elsewhere.grad = torch.ones(3, device="meta")
+    with pytest.raises(RuntimeError, match="'far' is on device meta, expected cpu"):
+        optimizer.step()
+
+
+@pytest.mark.parametrize("cls,options", RULES, ids=IDS)
+def test_gradients_that_are_not_finite(cls: Any, options: dict[str, Any]) -> None:
+    model = make_model()
+    optimizer = cls(model.named_parameters(), **options)
+    train(model, optimizer, batches(2))
+    loss_of(model, batches(1)[0]).backward()
+    model[2].weight.grad[1, 2] = math.nan
+    before = weights(model)
+    with pytest.raises(tandem.NonFiniteGradient, match=r"'2.weight' is not finite at element 7"):
+        optimizer.step()
+    assert torch.equal(before, weights(model))
+
+    optimizer.param_groups[0]["on_nonfinite"] = "skip"
+    optimizer.step()
+    assert torch.equal(before, weights(model))
+    assert optimizer.skipped_steps == 1
+
+
+def test_full_to_within_its_memory() -> None:
+    p = nn.Parameter(torch.ones(5000))
+    optimizer = tandem.FullTO([p], form="dense", memory_limit=1 << 20)
+    p.grad = torch.ones(5000)
+    with pytest.raises((MemoryError, RuntimeError), match="memory_limit|bytes"):
+        optimizer.step()
+    assert torch.equal(p.detach(), torch.ones(5000))
+
+
+def test_names_that_are_missing() -> None:
+    model = make_model()
+    optimizer = tandem.DiagonalTO(model.parameters())
+    with pytest.raises(ValueError, match="name_parameters"):
+        optimizer.save_state("never-written.safetensors")
+    with pytest.raises(ValueError, match="parameter 2 of group 0"):
+        optimizer.name_parameters(model[0].named_parameters())
+    optimizer.name_parameters(model.named_parameters())
+    assert optimizer.param_groups[0]["param_names"][0] == "0.weight"
