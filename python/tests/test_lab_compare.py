@@ -116,6 +116,11 @@ def test_forms_of_optimizers_and_the_baseline():
     assert study.rows[2].options["lr"] == "0.1*0.9^epoch"
 
 
+def test_numbers_are_written_as_in_study_files():
+    study = lab.compare(*data(), [("sgd", {"lr": [1.0, 1e-5, np.float64(0.1), 2]})], **SMALL)
+    assert study.tasks[0].optimizers[0].grid == {"lr": ["1", "1e-05", "0.1", "2"]}
+
+
 def test_each_lambda_is_a_task():
     study = lab.compare(*data(), [("adam", {"lr": 0.1})], **{**SMALL, "lambda_": [0.1, 0.01]})
     assert [task.lambda_ for task in study.tasks] == [0.1, 0.01]

@@ -80,6 +80,13 @@ def test_rows_follow_from_the_runs(written):
     assert study.rows[0].rho is None and study.rows[0].baseline
 
 
+def test_the_start_does_not_count():
+    points = np.array([(0, 0.1), (1, 0.5), (2, 0.3)], dtype=[("epoch", int), ("train_loss", float)])
+    run = lab.Run(options={}, seed=1, diverged=False, pruned=False, state_bytes=0, points=points)
+    assert run.min_loss == 0.3
+    assert dataclasses.replace(run, diverged=True).min_loss is None
+
+
 def test_frames(written):
     pandas = pytest.importorskip("pandas")
     _, study = written

@@ -135,7 +135,9 @@ void copy_sparse(const py::array& indptr, const py::array& indices, const py::ar
 
 /// A matrix of scipy's in CSR form, columns ascending in each row and none twice.
 void read_sparse(const py::object& x, float bias, data::Dataset& data) {
-  const auto [rows, columns] = py::cast<std::pair<std::size_t, std::size_t>>(x.attr("shape"));
+  const auto shape = py::cast<std::pair<std::size_t, std::size_t>>(x.attr("shape"));
+  const std::size_t rows = shape.first;
+  const std::size_t columns = shape.second;
   check_shape(rows, columns);
   const auto indptr = py::cast<py::array>(x.attr("indptr"));
   const auto indices = py::cast<py::array>(x.attr("indices"));
