@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 #include <stdexcept>
+#include <vector>
 
 #include "data/byte_source.h"
 #include "data/dataset.h"
@@ -29,6 +30,17 @@ int run_source(const std::uint8_t* bytes, std::size_t size, Read read) {
     data::MemorySource source("fuzz", all);
     read(source);
   });
+}
+
+/// For readers whose results point into the bytes, and that refuse them with another Error. The
+/// bytes are in memory of their own, so that the sanitizer sees one too many.
+template <class Error, class Read>
+void run_copy(std::span<const std::uint8_t> file, Read read) {
+  const std::vector<std::uint8_t> copy(file.begin(), file.end());
+  try {
+    read(std::as_bytes(std::span(copy)));
+  } catch (const Error&) {
+  }
 }
 
 /// Stops the fuzzer: what a reader returned breaks its own promise.

@@ -16,27 +16,24 @@ namespace {
 
 void check(std::span<const std::uint8_t> file) {
   using tandem::fuzz::require;
-  // In memory of its own, so that the sanitizer sees a byte too many.
-  const std::vector<std::uint8_t> copy(file.begin(), file.end());
-  const auto bytes = std::as_bytes(std::span(copy));
-  try {
-    const auto content = tandem::tensors::parse_safetensors(bytes, "fuzz");
-    std::size_t data_size = 0;
-    std::set<std::string> names;
-    for (const auto& tensor : content.tensors) {
-      data_size += tensor.bytes.size();
-      require(byte_size(tensor.type, tensor.shape) == tensor.bytes.size());
-      require(names.insert(tensor.name).second);
-    }
-    // Without a hole they fill the file behind the length and a header of at least {}.
-    require(data_size + 8 + 2 <= bytes.size());
-    const std::byte* next = bytes.last(data_size).data();
-    for (const auto& tensor : content.tensors) {
-      require(tensor.bytes.data() == next);
-      next += tensor.bytes.size();
-    }
-  } catch (const tandem::tensors::TensorFileError&) {
-  }
+  tandem::fuzz::run_copy<tandem::tensors::TensorFileError>(
+      file, [](std::span<const std::byte> bytes) {
+        const auto content = tandem::tensors::parse_safetensors(bytes, "fuzz");
+        std::size_t data_size = 0;
+        std::set<std::string> names;
+        for (const auto& tensor : content.tensors) {
+          data_size += tensor.bytes.size();
+          require(byte_size(tensor.type, tensor.shape) == tensor.bytes.size());
+          require(names.insert(tensor.name).second);
+        }
+        // Without a hole they fill the file behind the length and a header of at least {}.
+        require(data_size + 8 + 2 <= bytes.size());
+        const std::byte* next = bytes.last(data_size).data();
+        for (const auto& tensor : content.tensors) {
+          require(tensor.bytes.data() == next);
+          next += tensor.bytes.size();
+        }
+      });
 }
 
 }  // namespace

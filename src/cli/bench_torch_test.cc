@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // `tandem bench torch`: its rows, and what it says where the plug-in is not what it should be.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "cli/test_program.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -99,13 +99,11 @@ void expect_refusal(const std::string& folder, const std::string& message) {
 }
 
 TEST(Plugin, SaysWhereItWasLookedFor) {
-  const fs::path folder = fs::temp_directory_path() / ("tandem-plugin-" + std::to_string(getpid()));
-  fs::create_directory(folder);
+  const tests::TempFolder folder;
   expect_refusal(folder.string(), "(Debian: libtorch-dev)");
   expect_refusal((folder / "nowhere").string(), "Found no tandem_torch_plugin.so in ");
   std::ofstream(folder / "tandem_torch_plugin.so") << "no library";
   expect_refusal(folder.string(), "Cannot load the plug-in ");
-  fs::remove_all(folder);
 }
 
 TEST(Plugin, IsRefusedWhereItIsOfAnotherBuild) {

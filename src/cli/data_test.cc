@@ -5,13 +5,14 @@
 
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -24,12 +25,9 @@ struct Result {
 class DataCommand : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-cli-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     std::ofstream(folder_ / "set") << "1 1:1\n2 2:1\n1 1:2 2:1\n";
     std::ofstream(folder_ / "bad") << "1 1:1\n2 0:1\n";
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   Result program(const std::string& arguments, bool errors = false) const {
     const std::string command = "TANDEM_DATA=" + folder_.string() + " " TANDEM_PROGRAM " " +
@@ -52,7 +50,8 @@ class DataCommand : public ::testing::Test {
     }
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
 };
 
 std::vector<nlohmann::json> json_lines(const std::string& text) {

@@ -14,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/test_program.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -50,7 +51,7 @@ class DeepCommand : public ::testing::Test {
     return losses;
   }
 
-  study::Folder folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(DeepCommand, AKilledRunGoesOnToTheSameBits) {

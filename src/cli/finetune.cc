@@ -71,10 +71,8 @@ class Finetune {
     for (const std::string& note : llama_.notes) say(note);
     plan_memory(setting);
     choose_examples(task);
-    start_.resize(llama_.model->dimension());
-    llama_.model->session(common_.seed)->start(start_);
     catch_interrupts();
-    show_texts("before", start_);
+    show_start();
     if (options_.steps == 0) return kDone;
     return train_and_keep(setting, task);
   }
@@ -116,8 +114,9 @@ class Finetune {
       throw std::invalid_argument(
           fmt::format("--merge {}: it exists already, expected a new folder", options_.merge));
     }
-    if (options_.steps > 0 && !options_.record.store.empty())
+    if (options_.steps > 0 && !options_.record.store.empty()) {
       check_record(options_.record, label(), common_.seed);
+    }
   }
 
   data::Task tuning_data() const {
@@ -140,8 +139,8 @@ class Finetune {
     for (const tensors::Tensor& weight : llama_.checkpoint->weights()) {
       mapped += weight.bytes.size();
     }
-    // The start is kept to show what changed, and a gradient is there while a step is made.
-    const std::size_t trained = train::member_bytes(*llama_.model, setting) + 2 * gradient;
+    // A gradient is there while a step is made.
+    const std::size_t trained = train::member_bytes(*llama_.model, setting) + gradient;
     const std::size_t own = trained + llama_.model->workspace_bytes();
     // What LibTorch and the BLAS behind it load and keep when they compute for the first time.
     constexpr std::size_t kLibraries = std::size_t{24} << 20;
@@ -167,8 +166,7 @@ class Finetune {
     if (own > available_memory()) {
       throw std::invalid_argument(
           fmt::format("Training needs {} beside the checkpoint, and {} are free: train fewer "
-                      "weights (--train), "
-                      "or lower --micro-batch or --sequence",
+                      "weights (--train), or lower --micro-batch or --sequence",
                       bytes_text(own), bytes_text(available_memory())));
     }
   }
@@ -215,6 +213,13 @@ class Finetune {
         }
       }
     }
+  }
+
+  /// The weights it starts with are gone again when training begins, which has its own.
+  void show_start() const {
+    std::vector<float> start(llama_.model->dimension());
+    llama_.model->session(common_.seed)->start(start);
+    show_texts("before", start);
   }
 
   train::TrainOptions train_options() const {
@@ -376,7 +381,6 @@ class Finetune {
   Progress progress_;
   models::Llama llama_;
   std::vector<Example> examples_;
-  std::vector<float> start_;
   std::size_t planned_bytes_ = 0;
   std::size_t shown_ = 0;  // points
 };

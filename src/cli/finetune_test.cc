@@ -13,6 +13,7 @@
 #include "cli/test_program.h"
 #include "llama/random_checkpoint.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 #include "text/test_tokenizers.h"
 
 namespace tandem::cli {
@@ -64,7 +65,7 @@ class FinetuneCommand : public ::testing::Test {
     }
   }
 
-  study::Folder folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(FinetuneCommand, MissingAndDamagedFilesAreNamed) {

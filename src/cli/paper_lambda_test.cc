@@ -20,6 +20,7 @@
 #include "cli/test_kdd.h"
 #include "cli/test_program.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -63,7 +64,7 @@ class PaperLambdaCommand : public ::testing::Test {
     }
   }
 
-  study::Folder folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(PaperLambdaCommand, JsonHasEveryLambdaAndTheLeastIsChosen) {

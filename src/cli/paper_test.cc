@@ -14,6 +14,7 @@
 #include "cli/test_kdd.h"
 #include "cli/test_program.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -44,7 +45,7 @@ class PaperCommand : public ::testing::Test {
     expect_parts(result.out, parts);
   }
 
-  study::Folder folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(PaperCommand, WithoutANameItLists) {

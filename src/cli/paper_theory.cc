@@ -234,7 +234,7 @@ class Theory {
       if (common_.json) {
         fmt::print("{}\n", Json{{"event", "done"}, {"seconds", seconds}}.dump());
       } else {
-        say(fmt::format("{}: {}", command(), duration_text(seconds)));
+        say(progress_, common_, fmt::format("{}: {}", command(), duration_text(seconds)));
       }
     } catch (const train::Interrupted&) {
       progress_.clear();
@@ -246,11 +246,6 @@ class Theory {
   }
 
  private:
-  void say(const std::string& text) {
-    progress_.clear();
-    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
-  }
-
   /// Without folders, which are each reader's own.
   std::string command() const {
     std::string text = fmt::format("tandem paper theory --budget {}", options_.budget);
@@ -405,10 +400,11 @@ class Theory {
     write_atomically(folder / "theory.md", [&](std::ostream& stream) {
       stream << report::markdown_page(document, drawn);
     });
-    say(fmt::format(
-        "theory.md, theory.csv and {} are in {}",
-        drawn ? fmt::format("{} figures", figures.size()) : "no figures (gnuplot was not found)",
-        folder.string()));
+    say(progress_, common_,
+        fmt::format("theory.md, theory.csv and {} are in {}",
+                    drawn ? fmt::format("{} figures", figures.size())
+                          : "no figures (gnuplot was not found)",
+                    folder.string()));
   }
 
   const TheoryOptions& options_;

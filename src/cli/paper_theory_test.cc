@@ -18,6 +18,7 @@
 #include "cli/test_program.h"
 #include "report/render.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -56,7 +57,7 @@ class PaperTheory : public ::testing::Test {
     return (folder_ / "data").string();
   }
 
-  study::Folder folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(PaperTheory, IsInTheList) {

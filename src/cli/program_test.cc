@@ -2,7 +2,6 @@
 // The program as a user meets it: output, messages, exit codes.
 #include <gtest/gtest.h>
 #include <tandem/version.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "cli/test_program.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -61,8 +61,8 @@ TEST(Program, ListsOptimizersAsJson) {
 }
 
 TEST(Program, DemoComparesAndLeavesAReport) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("tandem-demo-" + std::to_string(getpid()));
+  const tests::TempFolder temp;
+  const std::filesystem::path folder = temp / "demo";  // the program makes it
   const std::string demo =
       "demo --json --data synthetic:rows=1000,features=8,classes=3,seed=4 --output " +
       folder.string();
@@ -94,7 +94,6 @@ TEST(Program, DemoComparesAndLeavesAReport) {
   EXPECT_NE(shown.out.find("The report is in " + (folder / "report.html").string()),
             std::string::npos)
       << shown.out;
-  std::filesystem::remove_all(folder);
 }
 
 TEST(Program, BenchMeasuresSomething) {

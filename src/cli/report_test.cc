@@ -15,6 +15,7 @@
 #include "report/render.h"
 #include "store/store.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -46,7 +47,7 @@ lr = [0.02, 0.2, 1e9]
 class ReportCommand : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
-    folder_ = new study::Folder();
+    folder_ = new tests::TempFolder();
     std::ofstream(*folder_ / "first.toml") << study_text("first");
     std::ofstream(*folder_ / "second.toml") << study_text("../second", "prune = 2");
     for (const char* name : {"first.toml", "second.toml"}) {
@@ -70,7 +71,7 @@ class ReportCommand : public ::testing::Test {
     }
   }
 
-  static inline study::Folder* folder_ = nullptr;
+  static inline tests::TempFolder* folder_ = nullptr;
 };
 
 TEST_F(ReportCommand, Terminal) {

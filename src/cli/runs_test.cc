@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 
 #include "cli/test_program.h"
 #include "store/store.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -22,12 +22,9 @@ using store::Store;
 class RunsCommand : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-runs-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
     store_ = (folder_ / "runs.db").string();
     fill(store_, "kdd", 2);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   /// A study of one task, two settings of Adam tuned and one measured; some units may be open.
   static std::int64_t fill(const std::string& path, const std::string& study_name,
@@ -96,7 +93,8 @@ class RunsCommand : public ::testing::Test {
     }
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
   std::string store_;
 };
 

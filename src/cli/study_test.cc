@@ -20,6 +20,7 @@
 #include "store/store.h"
 #include "study/load.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -167,7 +168,7 @@ class StudyCommand : public ::testing::Test {
   /// Kills it at random moments, again and again, until so many kills hit it at work.
   void kill_often(int kills);
 
-  study::Folder folder_;
+  tests::TempFolder folder_;
 };
 
 TEST_F(StudyCommand, DryRunShowsThePlanAndWritesNothing) {

@@ -2,7 +2,6 @@
 // `tandem train` as a user meets it: against a reference written in numpy (tests/reference),
 // resumed, and with bad input.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/test_program.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
@@ -71,9 +71,8 @@ TEST(Train, GridsAreOnePopulationAndItsMembersAreTheSingleRuns) {
 }
 
 TEST(Train, ResumesFromACheckpoint) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("tandem-checkpoint-" + std::to_string(getpid()));
-  std::filesystem::remove(path);
+  const tests::TempFolder folder;
+  const auto path = folder / "checkpoint";
   const std::string common = "train --json " + kData +
                              "--optimizer ro-to --lr 0.1 --batch 8 --checkpoint " + path.string();
   const std::vector<double> whole = losses_of(
@@ -86,7 +85,6 @@ TEST(Train, ResumesFromACheckpoint) {
   EXPECT_EQ(other.exit_code, 1);
   EXPECT_NE(other.out.find("another run"), std::string::npos) << other.out;
   EXPECT_TRUE(std::filesystem::exists(path));
-  std::filesystem::remove(path);
 }
 
 TEST(Train, WavesDoNotChangeAnything) {
@@ -114,8 +112,8 @@ TEST(Train, WavesDoNotChangeAnything) {
 }
 
 TEST(Train, TellsTheDistanceToTheOptimum) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("tandem-optimum-" + std::to_string(getpid()));
+  const tests::TempFolder folder;
+  const auto path = folder / "optimum";
   const Result optimum =
       program("optimum --json --lambda 0.1 " + kData + "--save " + path.string());
   EXPECT_EQ(optimum.exit_code, 0);
@@ -140,13 +138,11 @@ TEST(Train, TellsTheDistanceToTheOptimum) {
   refused("train --lambda 0.2 --batch 4 --optimum " + path.string() + " " + kData, 3, "lambda");
   refused("train --lambda 0.1 --batch 4 --optimum /does/not/exist " + kData, 3, "/does/not/exist");
   refused("train --model ffn:4 --batch 4 --optimum " + path.string() + " " + kData, 2, "--optimum");
-  std::filesystem::remove(path);
 }
 
 TEST(Train, CtrlCKeepsTheCheckpointAndTheRunGoesOn) {
-  const auto path =
-      std::filesystem::temp_directory_path() / ("tandem-interrupted-" + std::to_string(getpid()));
-  std::filesystem::remove(path);
+  const tests::TempFolder folder;
+  const auto path = folder / "checkpoint";
   const std::string common =
       "--json --data synthetic:rows=4000,features=50,seed=2 --optimizer diag-to --lr 0.05 "
       "--epochs 150 --batch 16";
@@ -164,7 +160,6 @@ TEST(Train, CtrlCKeepsTheCheckpointAndTheRunGoesOn) {
   const Result rest = program("train " + common + " --checkpoint " + path.string());
   EXPECT_EQ(losses_of(rest.out), losses_of(program("train " + common).out))
       << interruptions << " interruptions";
-  std::filesystem::remove(path);
 }
 
 TEST(Train, SaysWhatIsWrong) {

@@ -8,6 +8,7 @@
 
 #include "data/recipe.h"
 #include "data/test_files.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::data {
 namespace {
@@ -147,13 +148,13 @@ TEST(Alpaca, WritesThePrompts) {
 
 // ---- The recipe ---------------------------------------------------------------------------------
 
-Task load(const TemporaryFolder& folder, const std::string& spec, double validation = 0) {
+Task load(const tests::TempFolder& folder, const std::string& spec, double validation = 0) {
   return load_task(spec,
                    {.search = {folder.path()}, .validation = validation, .seed = 3, .options = {}});
 }
 
 TEST(AlpacaRecipe, LoadsTexts) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   std::string items = R"({"instruction":"none","output":""})";
   for (char c = 'a'; c < 'k'; ++c) {
     items += std::string(R"(,{"instruction":")") + c + R"(","output":")" + c + R"("})";

@@ -8,6 +8,7 @@
 
 #include "data/compressed.h"
 #include "data/test_files.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::data {
 namespace {
@@ -31,7 +32,7 @@ std::string long_text() {
 }
 
 TEST(ByteSource, ReadsPlainGzipAndXzWhateverTheName) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const std::string text = long_text();
   EXPECT_EQ(content(folder.write("a", text)), text);
   EXPECT_EQ(content(folder.write("a.gz", gzip(text))), text);
@@ -41,7 +42,7 @@ TEST(ByteSource, ReadsPlainGzipAndXzWhateverTheName) {
 }
 
 TEST(ByteSource, ReadsSeveralPartsOfACompressedFile) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   EXPECT_EQ(content(folder.write("a.gz", gzip("one ") + gzip("") + gzip("two"))), "one two");
   EXPECT_EQ(content(folder.write("a.xz", xz("one ") + xz("two"))), "one two");
 }
@@ -53,7 +54,7 @@ TEST(ByteSource, CountsItsBytes) {
 }
 
 TEST(ByteSource, RefusesWhatIsNotThere) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   expect_damage([&] { content(folder / "nothing"); }, {"nothing", "No such file"});
   expect_damage([&] { content(folder.path()); }, {"a folder", "expected a file"});
   expect_damage([&] { content(folder.write("empty", "")); }, {"empty", "found an empty file"});
@@ -61,7 +62,7 @@ TEST(ByteSource, RefusesWhatIsNotThere) {
 }
 
 TEST(ByteSource, RefusesANameThatLies) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   expect_damage([&] { content(folder.write("a.gz", "plain")); },
                 {"a.gz, byte 0", "70 6c 61 69 6e", "1f 8b"});
   expect_damage([&] { content(folder.write("a.xz", "plain")); }, {"a.xz, byte 0", "fd 37 7a"});
@@ -92,7 +93,7 @@ TEST(ByteSource, FindsFlippedBitsOfCompressedFiles) {
 }
 
 TEST(ByteSource, FindsTheEndInTheMiddle) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   for (const bool gz : {true, false}) {
     const std::string packed = gz ? gzip(long_text()) : xz(long_text());
     for (const std::size_t kept : {std::size_t{12}, packed.size() / 2, packed.size() - 1}) {
@@ -104,13 +105,13 @@ TEST(ByteSource, FindsTheEndInTheMiddle) {
 }
 
 TEST(ByteSource, RefusesBytesBehindTheCompressedData) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   expect_damage([&] { content(folder.write("a.gz", gzip("text") + "garbage")); }, {"damage"});
   expect_damage([&] { content(folder.write("a.xz", xz("text") + "garbage")); }, {"xz"});
 }
 
 TEST(ByteSource, RefusesEndlessExpansion) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const std::string zeros(std::size_t{80} << 20, '\0');
   for (const std::string& packed : {gzip(zeros), xz(zeros)}) {
     expect_damage([&] { content(folder.write("bomb", packed)); },

@@ -16,6 +16,7 @@
 #include "data/download.h"
 #include "data/test_files.h"
 #include "data/verify.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::data {
 namespace {
@@ -100,7 +101,7 @@ class Fetch : public ::testing::Test {
   std::filesystem::path part() const { return folder_ / "numbers/num+bers.txt.gz.part"; }
 
   Server server_;
-  TemporaryFolder folder_;
+  tests::TempFolder folder_;
   std::string text_;
   std::string packed_;
   Recipe recipe_;
@@ -219,7 +220,7 @@ TEST(Digest, KnowsTheStandardsExamples) {
 }
 
 TEST(Verify, TellsTheStateOfEachFile) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   Recipe recipe;
   recipe.name = "set";
   recipe.folders = {"set"};

@@ -10,6 +10,7 @@
 
 #include "data/test_files.h"
 #include "data/tfidf.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::data {
 namespace {
@@ -56,7 +57,7 @@ TEST(Newsgroups, StripsHeaders) {
 }
 
 TEST(Newsgroups, ReadsFoldersAsItReadsTheArchive) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   for (const ArchiveFile& file : kFiles) folder.write(file.path, file.content);
   const Corpus a = corpus_of(pack(kFiles));
   const Corpus b = read_newsgroups_folders(

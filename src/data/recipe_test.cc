@@ -9,25 +9,26 @@
 
 #include "data/cifar.h"
 #include "data/test_files.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::data {
 namespace {
 
 using Options = std::map<std::string, std::string>;
 
-Task load(const TemporaryFolder& folder, const std::string& spec, const Options& options = {},
+Task load(const tests::TempFolder& folder, const std::string& spec, const Options& options = {},
           double validation = 0) {
   return load_task(
       spec, {.search = {folder.path()}, .validation = validation, .seed = 1, .options = options});
 }
 
-void expect_usage(const TemporaryFolder& folder, const std::string& spec, const Options& options,
+void expect_usage(const tests::TempFolder& folder, const std::string& spec, const Options& options,
                   const std::vector<std::string>& parts) {
   expect_error<std::invalid_argument>([&] { load(folder, spec, options); }, parts);
 }
 
 TEST(Recipes, NamesAndOptionsAreChecked) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   expect_usage(folder, "minst", {}, {"Unknown data set 'minst', did you mean 'mnist'?"});
   expect_usage(folder, "news20", {{"vocabulry", "5"}},
                {"Unknown option 'vocabulry' of data set 'news20', did you mean 'vocabulary'?"});
@@ -43,7 +44,7 @@ TEST(Recipes, NamesAndOptionsAreChecked) {
 }
 
 TEST(Recipes, MissingFilesAreExplained) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   expect_damage([&] { load(folder, "mnist"); },
                 {"Data set 'mnist': found no train-images-idx3-ubyte", folder.path().string(),
                  "tandem data fetch mnist", "t10k-labels-idx1-ubyte.gz", "yann.lecun.com"});
@@ -74,7 +75,7 @@ TEST(Recipes, EveryEntryIsComplete) {
 
 // ---- Images -------------------------------------------------------------------------------------
 
-void write_idx(const TemporaryFolder& folder, const std::string& where, const std::string& labels,
+void write_idx(const tests::TempFolder& folder, const std::string& where, const std::string& labels,
                std::uint32_t side = 2) {
   const auto count = static_cast<std::uint32_t>(labels.size());
   const std::string images =
@@ -86,7 +87,7 @@ void write_idx(const TemporaryFolder& folder, const std::string& where, const st
 }
 
 TEST(Recipes, MnistIsPaddedScaledAndBiased) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   write_idx(folder, "", std::string("\3\7\0", 3));
   const Task task = load(folder, "mnist", {{"pad", "1"}});
   EXPECT_EQ(task.train.rows, 3U);
@@ -105,7 +106,7 @@ TEST(Recipes, MnistIsPaddedScaledAndBiased) {
 }
 
 TEST(Recipes, TheOwnFolderComesFirst) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   write_idx(folder, "", std::string(3, '\1'));
   write_idx(folder, "fashion-mnist/", std::string(5, '\1'));
   EXPECT_EQ(load(folder, "mnist").train.rows, 3U);
@@ -113,7 +114,7 @@ TEST(Recipes, TheOwnFolderComesFirst) {
 }
 
 TEST(Recipes, MnistRefusesPartsThatDoNotFit) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   write_idx(folder, "", "\1\2");
   folder.write("train-labels-idx1-ubyte.xz", xz(idx_file({3}, "\1\2\3")));
   expect_damage([&] { load(folder, "mnist"); },
@@ -134,7 +135,7 @@ std::string norb_ints(const std::vector<std::uint32_t>& values) {
 }
 
 TEST(Recipes, SmallNorbIsAveraged) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const auto images = [](std::uint32_t side) {
     std::string file = little_endian(0x1E3D4C55) + little_endian(4) + little_endian(2) +
                        little_endian(2) + little_endian(side) + little_endian(side);
@@ -161,7 +162,7 @@ TEST(Recipes, SmallNorbIsAveraged) {
 }
 
 TEST(Recipes, CifarTakesTheBatchesThatAreThere) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const auto batch = [](int label) {
     return std::string(1, static_cast<char>(label)) + std::string(kCifarPixels, '\xff');
   };
@@ -178,7 +179,7 @@ TEST(Recipes, CifarTakesTheBatchesThatAreThere) {
 }
 
 TEST(Recipes, CifarTakesTheFirstImages) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   std::string images;
   for (int label = 0; label < 5; ++label) {
     images += static_cast<char>(label) + std::string(kCifarPixels, static_cast<char>(label));
@@ -201,7 +202,7 @@ TEST(Recipes, CifarTakesTheFirstImages) {
 }
 
 TEST(Recipes, CifarReadsTheArchive) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const std::string one = std::string(1, '\1') + std::string(kCifarPixels, 'x');
   folder.write("cifar-10-binary.tar.gz",
                gzip(pack({{"cifar-10-batches-bin/batches.meta.txt", "airplane"},
@@ -216,7 +217,7 @@ TEST(Recipes, CifarReadsTheArchive) {
 // ---- Tables and sparse data ---------------------------------------------------------------------
 
 TEST(Recipes, CovtypeCountsItsInputs) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   std::string text;
   for (int row = 0; row < 10; ++row) {
     for (int i = 0; i < 10; ++i) text += std::to_string(row * i) + ",";
@@ -238,7 +239,7 @@ TEST(Recipes, CovtypeCountsItsInputs) {
 }
 
 TEST(Recipes, NslKddTrainsOnThePartThatIsAskedFor) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const auto line = [](const std::string& service, const std::string& end) {
     std::string text = "0,tcp," + service + ",SF";
     for (int i = 4; i < 41; ++i) text += "," + std::to_string(i % 3);
@@ -258,7 +259,7 @@ TEST(Recipes, NslKddTrainsOnThePartThatIsAskedFor) {
 }
 
 TEST(Recipes, LibsvmFindsItsTestPart) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   folder.write("libsvm/set.gz", gzip("2 1:1 2:1\n-1 3:4\n"));
   folder.write("libsvm/set.t", "2 4:1\n-1 1:1\n");
   const Task task = load(folder, "libsvm:set");
@@ -280,7 +281,7 @@ TEST(Recipes, LibsvmFindsItsTestPart) {
 }
 
 TEST(Recipes, CsvTakesItsOptions) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   folder.write("a.csv", "class;x;code\nyes;1;10\nno;3;20\nyes;5;10\n");
   folder.write("b.csv", "class;x;code\nno;3;30\n");
   const Options options = {{"label", "class"},
@@ -299,7 +300,7 @@ TEST(Recipes, CsvTakesItsOptions) {
 }
 
 TEST(Recipes, News20SplitsByDateOrAtRandom) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   std::vector<ArchiveFile> files;
   for (const char* group : {"sci.space", "rec.autos"}) {
     for (int i = 0; i < 5; ++i) {
@@ -319,7 +320,7 @@ TEST(Recipes, News20SplitsByDateOrAtRandom) {
 }
 
 TEST(Recipes, SyntheticTakesItsOptionsFromTheName) {
-  const TemporaryFolder folder;
+  const tests::TempFolder folder;
   const Task task = load(
       folder, "synthetic:rows=40, features=7,classes=3,condition=10,noise=0.1,seed=2", {}, 0.25);
   EXPECT_EQ(task.train.rows, 30U);

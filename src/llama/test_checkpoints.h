@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: a folder that goes with the test, small checkpoints of every kind, and the check of a
-// message.
+// For tests: small checkpoints of every kind, a folder for them, and the check of a message.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,13 +7,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "base/random.h"
@@ -22,6 +19,7 @@
 #include "llama/config_json.h"
 #include "llama/layout.h"
 #include "tensors/safetensors.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::llama {
 
@@ -99,15 +97,6 @@ void expect_refused(Work work, const std::vector<std::string>& parts) {
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  CheckpointTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-llama-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~CheckpointTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
   /// config.json of the configuration, as Hugging Face has it.
   void write_config(Config config, tensors::Type type = tensors::Type::f32) const {
     write_file(folder_ / "config.json", config_text(config, type));
@@ -117,7 +106,8 @@ class CheckpointTest : public ::testing::Test {
     write_safetensors(folder_ / name, tensors, {});
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
 };
 
 }  // namespace tandem::llama

@@ -2,7 +2,6 @@
 #include "report/html.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +11,7 @@
 #include <set>
 
 #include "report/render.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::report {
 namespace {
@@ -86,12 +86,11 @@ TEST(Html, SaysWhyThereAreNoFigures) {
 }
 
 TEST(Html, WritesAFile) {
-  const auto path = std::filesystem::temp_directory_path() /
-                    ("tandem-html-" + std::to_string(getpid()) + ".html");
+  const tests::TempFolder folder;
+  const auto path = folder / "page.html";
   write_html(path, {.title = "empty"});
   std::ifstream stream(path);
   const std::string page{std::istreambuf_iterator<char>(stream), {}};
-  std::filesystem::remove(path);
   EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0U);
   EXPECT_NE(page.find("</html>\n"), std::string::npos);
   EXPECT_THROW(write_html(path / "missing" / "x.html", {.title = "x"}), std::runtime_error);

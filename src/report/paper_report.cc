@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/atomic_file.h"
+#include "report/escape.h"
 #include "report/render.h"
 #include "report/study_report.h"
 #include "study/paper.h"
@@ -48,14 +49,6 @@ void add_once(std::vector<T>& values, const T& value) {
   if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
 }
 
-/// A field of CSV: in quotes where it must be.
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 /// Labels whose runs on the tuning seed are those of another's grid.
 std::set<std::string> parts_of(const StudyRuns& study) {
   std::set<std::string> labels;
@@ -74,9 +67,9 @@ void write_runs(const std::filesystem::path& path, const StudyRuns& study) {
         for (const Run& run : optimizer.measured) {
           for (const train::Point& point : run.points) {
             const bool held_out = std::isfinite(point.validation_loss);
-            fmt::print(stream, "{},{},{},{},{},{:.9g},{}\n", field(task.name),
-                       field(optimizer.label), run.seed, point.epoch, point.gradient_evaluations,
-                       point.train_loss,
+            fmt::print(stream, "{},{},{},{},{},{:.9g},{}\n", csv_field(task.name),
+                       csv_field(optimizer.label), run.seed, point.epoch,
+                       point.gradient_evaluations, point.train_loss,
                        held_out ? fmt::format("{:.9g}", point.validation_loss) : "");
           }
         }
@@ -99,7 +92,7 @@ void write_grid(const std::filesystem::path& path, const StudyRuns& study) {
       for (const OptimizerRuns& optimizer : task.optimizers) {
         if (parts.contains(optimizer.label)) continue;  // its runs are those of the whole grid
         for (const Run& run : optimizer.tuned) {
-          fmt::print(stream, "{},{}", field(task.name), field(optimizer.label));
+          fmt::print(stream, "{},{}", csv_field(task.name), csv_field(optimizer.label));
           for (const std::string& name : names) {
             const auto option = run.options.find(name);
             fmt::print(stream, ",{}", option == run.options.end() ? "" : option->second);

@@ -4,12 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 
 #include "study/study_file.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::report {
 namespace {
@@ -81,8 +82,8 @@ TEST(PaperReport, EffortCountsEachRunOnce) {
 }
 
 TEST(PaperReport, WritesThePageAndRawRows) {
-  std::string name = (std::filesystem::temp_directory_path() / "tandem-paper-XXXXXX").string();
-  const std::filesystem::path folder = std::filesystem::path(mkdtemp(name.data())) / "results";
+  const tests::TempFolder temp;
+  const std::filesystem::path folder = temp / "results";
   const auto page = write_paper(folder, "kdd",
                                 {.title = "Tables",
                                  .command = "tandem paper x",
@@ -107,7 +108,6 @@ TEST(PaperReport, WritesThePageAndRawRows) {
             "kdd task,adam,0.1,1,finished\nkdd task,adam,9,,diverged\n"
             "kdd task,diag-to,0.1,0.8,finished\nkdd task,diag-to,9,,diverged\n"
             "kdd task,saga,0.1,1.1,finished\nkdd task,saga,9,,diverged\n");
-  std::filesystem::remove_all(folder.parent_path());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "report/render.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "report/curves.h"
 #include "report/escape.h"
 #include "report/svg.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::report {
 namespace {
@@ -95,15 +95,8 @@ std::set<std::string> ids_of(const std::string& svg) {
 
 class Render : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() /
-              ("tandem-render-" + std::to_string(testing::UnitTest::GetInstance()->random_seed()) +
-               testing::UnitTest::GetInstance()->current_test_info()->name() +
-               std::to_string(::getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-  fs::path folder_;
+  tests::TempFolder temp_;
+  fs::path folder_ = temp_.path();
 };
 
 TEST_F(Render, DrawsNastyNamesAsText) {

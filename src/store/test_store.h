@@ -9,7 +9,6 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -17,18 +16,12 @@
 #include <vector>
 
 #include "store/store.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::store {
 
 class StoreTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-store-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    path_ = folder_ / "runs.db";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Store write() const { return Store::open(path_, Store::Mode::write); }
   Store read() const { return Store::open(path_, Store::Mode::read); }
 
@@ -52,8 +45,9 @@ class StoreTest : public ::testing::Test {
     EXPECT_EQ(database.execAndGet("SELECT count(*) FROM pragma_foreign_key_check").getInt(), 0);
   }
 
-  std::filesystem::path folder_;
-  std::filesystem::path path_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
+  std::filesystem::path path_ = folder_ / "runs.db";
 };
 
 inline Study sample_study(const std::string& name = "kdd") {

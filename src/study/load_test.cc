@@ -4,11 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tests/temp_folder.h"
 
 namespace tandem::study {
 namespace {
@@ -18,12 +19,6 @@ using store::Store;
 
 class LoadStudy : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-load-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   static store::MemberRow member(const std::string& label, const std::string& lr, Phase phase,
                                  std::uint64_t seed) {
     return {.optimizer = label,
@@ -38,7 +33,8 @@ class LoadStudy : public ::testing::Test {
             .points = {{.epoch = 0, .train_loss = 2}, {.epoch = 1, .train_loss = 1}}};
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
 };
 
 TEST_F(LoadStudy, FillsTheShapeOfResults) {

@@ -12,6 +12,7 @@
 #include "study/load.h"
 #include "study/runner.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::study {
 namespace {
@@ -62,7 +63,7 @@ class Resume : public ::testing::Test {
     return all_rows(folder_ / "alone.db", "s");
   }
 
-  Folder folder_;
+  tests::TempFolder folder_;
   std::filesystem::path path_ = folder_ / "runs.db";
 };
 

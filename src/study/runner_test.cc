@@ -15,6 +15,7 @@
 #include "study/comparison.h"
 #include "study/load.h"
 #include "study/test_rows.h"
+#include "tests/temp_folder.h"
 #include "train/plan.h"
 
 namespace tandem::study {
@@ -79,7 +80,7 @@ class RunnerTest : public ::testing::Test {
     return loss;
   }
 
-  Folder folder_;
+  tests::TempFolder folder_;
   std::filesystem::path path_ = folder_ / "runs.db";
 };
 

@@ -7,10 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
+
+#include "tests/temp_folder.h"
 
 namespace tandem::study {
 namespace {
@@ -419,12 +422,6 @@ TEST(StudyFile, AGridThatNoMachineHoldsIsRefusedAtOnce) {
 
 class StudyFileOnDisk : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-file-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   static std::string message_of(const std::filesystem::path& file) {
     try {
       read_study(file);
@@ -434,7 +431,8 @@ class StudyFileOnDisk : public ::testing::Test {
     return "no error";
   }
 
-  std::filesystem::path folder_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
 };
 
 TEST_F(StudyFileOnDisk, IsReadAndNamedByItsFile) {

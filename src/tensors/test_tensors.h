@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
-// For tests: a folder that goes with the test, files of tensors made by hand, and the check of a
-// message.
+// For tests: files of tensors made by hand, a folder for them, and the check of a message.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "tensors/safetensors.h"
+#include "tests/temp_folder.h"
 
 namespace tandem::tensors {
 
@@ -59,23 +57,14 @@ void expect_refused(Work work, const std::vector<std::string>& parts) {
 
 class TensorFileTest : public ::testing::Test {
  protected:
-  TensorFileTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-tensors-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-    path_ = folder_ / "a.safetensors";
-  }
-  ~TensorFileTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-
   std::string written() const {
     std::ifstream stream(path_, std::ios::binary);
     return {std::istreambuf_iterator<char>(stream), {}};
   }
 
-  std::filesystem::path folder_;
-  std::filesystem::path path_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
+  std::filesystem::path path_ = folder_ / "a.safetensors";
 };
 
 }  // namespace tandem::tensors

@@ -6,12 +6,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "tests/real_data.h"
+#include "tests/temp_folder.h"
 #include "text/llama2c.h"
 #include "text/test_tokenizers.h"
 
@@ -161,13 +161,8 @@ TEST(Llama2cFile, IsRefusedWhenDamaged) {
 
 class TokenizerFile : public ::testing::Test {
  protected:
-  TokenizerFile() {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-text-XXXXXX").string();
-    folder_ = mkdtemp(name.data());
-  }
-  ~TokenizerFile() override { std::filesystem::remove_all(folder_); }
-
-  std::filesystem::path folder_;
+  tests::TempFolder temp_;
+  std::filesystem::path folder_ = temp_.path();
 };
 
 TEST_F(TokenizerFile, IsReadByItsName) {

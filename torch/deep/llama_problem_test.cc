@@ -11,7 +11,6 @@
 #include <array>
 #include <atomic>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <sstream>
@@ -21,6 +20,7 @@
 #include "llama/checkpoint.h"
 #include "llama/save.h"
 #include "tests/real_data.h"
+#include "tests/temp_folder.h"
 #include "text/tokenizer.h"
 
 namespace tandem::deep {
@@ -456,13 +456,11 @@ TEST_F(RealLlama, IsTheSameWhenItWasMergedForHuggingFace) {
   const double loss = loss_of(*model, weights);
   EXPECT_LT(loss, gradient.loss);
 
-  std::string name = (std::filesystem::temp_directory_path() / "tandem-deep-XXXXXX").string();
-  const std::filesystem::path folder = mkdtemp(name.data());
+  const tests::TempFolder folder;
   llama::save_changed(folder / "changes.safetensors", checkpoint, {trained, weights});
   llama::save_merged(folder / "merged", checkpoint, {trained, weights});
   const auto merged = llama::Checkpoint::open(folder / "merged");
   checkpoint.apply_changes(folder / "changes.safetensors");
-  std::filesystem::remove_all(folder);
 
   const auto from_changes = model_of(checkpoint, {"norm"});
   EXPECT_NEAR(loss_of(*from_changes, start_of(*from_changes)), loss, 1e-6 * loss);
