@@ -51,7 +51,8 @@ set(TANDEM_COMMON_HEADERS
     <random> <set> <span> <sstream> <string> <vector> <fmt/format.h> <fmt/ranges.h>)
 
 # For ccache; and g++ 12 forgets in such headers what it knows not to warn of in std::string.
-set(precompiled_options -fpch-preprocess -Wno-array-bounds)
+set(precompiled_options -fpch-preprocess -Wno-array-bounds -Wno-stringop-overflow
+                        -Wno-stringop-overread)
 
 # tandem_precompile(TARGET HEADER...): the headers are read once for all files of the target. A file
 # includes what it uses nevertheless. Only for g++, with which ccache is known to bear it. It does not
