@@ -79,5 +79,5 @@ tests: deps-test
 	$(MAKE) release
 
 fuzzers: deps-test
-	cmake -S . -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DTANDEM_FUZZ=ON -DTANDEM_BUILD_TESTS=OFF -DTANDEM_BUILD_PROGRAM=OFF
+	cmake -S . -B build-fuzz -DCMAKE_CXX_COMPILER=clang++ -DTANDEM_FUZZ=ON -DTANDEM_BUILD_TESTS=OFF -DTANDEM_BUILD_PROGRAM=OFF -DTANDEM_BUILD_PYTHON=OFF
 	cmake --build build-fuzz --parallel $(JOBS) --target tandem_fuzzers
