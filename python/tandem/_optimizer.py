@@ -82,8 +82,7 @@ class Optimizer(torch.optim.Optimizer):
                 "ordering of tensors in sets will change between runs. Please use a list instead."
             )
         params = [params] if isinstance(params, Tensor) else list(params)
-        named = bool(params) and isinstance(params[0], tuple)
-        if named:
+        if params and isinstance(params[0], tuple):
             group["param_names"] = [name for name, _ in params]
             params = [param for _, param in params]
         group["params"] = params
@@ -99,6 +98,7 @@ class Optimizer(torch.optim.Optimizer):
         super().add_param_group(group)
         try:
             added = self.param_groups[-1]
+            self._check_names()  # before the native part, which keeps what it was given
             _core.check(self._native.add_group(added["params"], options))
             self._remember(added)
             self._send_names()
@@ -130,9 +130,10 @@ class Optimizer(torch.optim.Optimizer):
             group["param_names"] = [names[id(param)] for param in group["params"]]
         self._send_names()
 
-    def _send_names(self) -> None:
+    def _check_names(self) -> tuple[list[str], list[Tensor]]:
+        """All names and their parameters; none where there are no names."""
         if "param_names" not in self.param_groups[0]:
-            return
+            return [], []
         names = [name for group in self.param_groups for name in group["param_names"]]
         params = [param for group in self.param_groups for param in group["params"]]
         if len(set(names)) != len(names):
@@ -140,7 +141,12 @@ class Optimizer(torch.optim.Optimizer):
             raise ValueError(f"parameter names are not unique: {', '.join(map(repr, twice))}")
         if len(names) != len(params):
             raise ValueError(f"{len(names)} parameter names for {len(params)} parameters")
-        _core.check(self._native.name_parameters(names, params))
+        return names, params
+
+    def _send_names(self) -> None:
+        names, params = self._check_names()
+        if names:
+            _core.check(self._native.name_parameters(names, params))
 
     def _send_options(self) -> None:
         """Tells the native part what was changed in `param_groups` since the last step."""
@@ -254,6 +260,13 @@ class Optimizer(torch.optim.Optimizer):
                 "loaded state dict is not of an optimizer of tandem, expected one of "
                 f"{type(self).__name__}"
             )
+        for part, keys in (
+            (tandem, ("unit_state", "skipped_by_scaler")),
+            (state_dict, ("state", "param_groups")),
+        ):
+            for key in keys:
+                if key not in part:
+                    raise _core.StateError(f"loaded state dict has no '{key}'")
         if tandem["rule"] != self.rule:
             raise ValueError(
                 f"loaded state dict is of rule '{tandem['rule']}', expected '{self.rule}'"

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""The code of docs/python-lab.md, the examples in docstrings and examples/classifier.py run."""
+"""The code of docs/python-lab.md and the examples in docstrings run."""
 
 from __future__ import annotations
 
 import doctest
 import importlib
 import re
-import subprocess
-import sys
 
 import pytest
 
@@ -40,18 +38,3 @@ def test_everything_public_has_a_docstring():
     for name in lab.__all__:
         if not name.endswith("Error"):
             assert getattr(lab, name).__doc__, name
-
-
-def test_the_example(repository, tmp_path):
-    for needed in ("sklearn", "matplotlib"):
-        pytest.importorskip(needed, reason=f"the example uses {needed}")
-    script = repository / "examples" / "classifier.py"
-    figure = tmp_path / "f.png"
-    done = subprocess.run(
-        [sys.executable, str(script), "--out", str(figure), "--epochs", "2"],
-        capture_output=True,
-        text=True,
-        timeout=100,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "adam (baseline)" in done.stdout and figure.exists()

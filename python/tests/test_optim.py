@@ -218,6 +218,9 @@ def test_a_state_dict_that_does_not_fit_is_refused_and_changes_nothing() -> None
     damaged["tandem"]["units"] = "[{"
     refused(damaged, "metadata")
     damaged = copy.deepcopy(before)
+    del damaged["tandem"]["unit_state"]
+    refused(damaged, "unit_state")
+    damaged = copy.deepcopy(before)
     del damaged["param_groups"][0]["alpha"]
     refused(damaged, "alpha")
 

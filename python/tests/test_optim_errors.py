@@ -81,6 +81,19 @@ def test_a_group_that_is_refused_leaves_no_trace() -> None:
     train(model, optimizer, batches(2))
 
 
+def test_names_that_are_taken_leave_no_trace_either() -> None:
+    p, q = parameter(), parameter()
+    optimizer = tandem.DiagonalTO([("w", p)], lr=0.1)
+    with pytest.raises(ValueError, match="not unique: 'w'"):
+        optimizer.add_param_group({"params": [("w", q)]})
+    p.grad, q.grad = torch.ones(2), torch.ones(2)
+    optimizer.step()
+    assert torch.equal(q.detach(), torch.tensor([1.0, 2.0]))
+    optimizer.add_param_group({"params": [("v", q)]})
+    optimizer.step()
+    assert not torch.equal(q.detach(), torch.tensor([1.0, 2.0]))
+
+
 def test_changes_behind_its_back() -> None:
     p = parameter()
     optimizer = tandem.DiagonalTO([p], lr=0.1)
