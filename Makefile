@@ -7,7 +7,7 @@ WERROR ?= OFF
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: deep python help demo test test-slow sanitize bench format lint install clean
+.PHONY: deep web python help demo test test-slow sanitize bench format lint install clean
 .PHONY: deps-core deps-test program release tests fuzzers
 .DEFAULT_GOAL := help
 # Steps of a target are in order; the builds inside run JOBS at a time.
@@ -48,6 +48,10 @@ deep: ## the program with its LibTorch part: ResNets, `tandem finetune`
 	@$(DEPS) core lab torch
 	cmake --preset release -DTANDEM_WERROR=$(WERROR)
 	cmake --build --preset release --parallel $(JOBS) --target tandem_program tandem_torch_plugin tandem_sentencepiece
+
+web: ## the program with the interactive report and `tandem serve`
+	@$(DEPS) core lab web
+	$(MAKE) program
 
 python: ## the Python package in build-release/python: `import tandem`
 	@$(DEPS) core lab torch python

@@ -34,10 +34,12 @@ void add_bench(CLI::App& app, const Common& common, Job& job);
 void add_study(CLI::App& app, const Common& common, Job& job);
 void add_paper(CLI::App& app, const Common& common, Job& job);
 void add_report(CLI::App& app, const Common& common, Job& job);
+void add_export(CLI::App& app, const Common& common, Job& job);
 void add_train(CLI::App& app, const Common& common, Job& job);
 void add_data(CLI::App& app, const Common& common, Job& job);
 void add_optimum(CLI::App& app, const Common& common, Job& job);
 void add_finetune(CLI::App& app, const Common& common, Job& job);
+void add_serve(CLI::App& app, const Common& common, Job& job);
 void add_runs(CLI::App& app, const Common& common, Job& job);
 
 /// The whole program: reads the command line, runs the job, turns errors into messages and exit

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/progress.h"
 #include "data/dataset.h"
 #include "data/describe.h"
 #include "data/fetch.h"
@@ -23,6 +24,7 @@
 #include "data/recipe.h"
 #include "data/verify.h"
 #include "report/table.h"
+#include "report/terminal.h"
 
 namespace tandem::cli {
 namespace {
@@ -87,10 +89,10 @@ int run_list(const Options& options, const Common& common) {
   if (common.json) return kDone;
   fmt::print("{}", table.terminal());
   if (!common.quiet) {
-    fmt::print("\nSearched:");
-    for (const fs::path& folder : search) fmt::print(" {}", folder.string());
-    fmt::print(
-        " (--data-dir, TANDEM_DATA, the system's)\nOptions of one: tandem data describe NAME\n");
+    std::string text = "\nSearched:";
+    for (const fs::path& folder : search) text += " " + folder.string();
+    text += " (--data-dir, TANDEM_DATA, the system's)\nOptions of one: tandem data describe NAME";
+    fmt::print("{}\n", report::wrapped_text(text, report::terminal_width(STDOUT_FILENO)));
   }
   return kDone;
 }
@@ -206,7 +208,9 @@ int run_describe(const Options& options, const Common& common) {
   if (common.json) {
     fmt::print("{}", line_of({{"event", "notes"}, {"notes", task.notes}}));
   } else {
-    for (const std::string& note : task.notes) fmt::print("- {}\n", note);
+    for (const std::string& note : task.notes) {
+      fmt::print("{}\n", report::wrapped_text("- " + note, report::terminal_width(STDOUT_FILENO)));
+    }
   }
   const auto show = [&](const data::Dataset& part, const char* name) {
     const data::Description facts = data::describe(part);
@@ -267,7 +271,7 @@ class ProgressLine {
     if (quiet_) return;
     const double received = static_cast<double>(progress.received) / 0x1p20;
     if (progress.done) {
-      fmt::print(stderr, "{}{}: {:.1f} MiB, done\n", terminal_ ? "\r\033[K" : "", progress.file,
+      fmt::print(stderr, "{}{}: {:.1f} MiB, done\n", terminal_ ? emptied_line() : "", progress.file,
                  received);
       return;
     }
@@ -279,8 +283,8 @@ class ProgressLine {
     if (progress.total > 0) {
       of = fmt::format(" of {:.1f}", static_cast<double>(progress.total) / 0x1p20);
     }
-    fmt::print(stderr, "{}{}: {:.1f}{} MiB{}", terminal_ ? "\r\033[K" : "", progress.file, received,
-               of, terminal_ ? "" : "\n");
+    fmt::print(stderr, "{}{}: {:.1f}{} MiB{}", terminal_ ? emptied_line() : "", progress.file,
+               received, of, terminal_ ? "" : "\n");
   }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem demo`: a whole study with nothing to set up: a table, curves, and a report.
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -14,9 +15,11 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "report/curves.h"
+#include "report/page.h"
 #include "report/render.h"
 #include "report/study_figures.h"
 #include "report/study_report.h"
+#include "report/terminal.h"
 #include "store/store.h"
 #include "study/builtin.h"
 #include "study/comparison.h"
@@ -85,7 +88,8 @@ int run_demo(const Options& options, const Common& common) {
   const study::StudyRuns runs = study::load_study(store, runner.study().name);
   const std::vector<study::Row> rows = study::compare(runs);
   const std::filesystem::path page = options.output / "report.html";
-  report::write_html(page, report::study_document(runs, rows));
+  report::write_page(page,
+                     {.title = "Tandem: " + runs.name, .command = command, .studies = {runs}});
   if (common.json) {
     for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
     return kDone;
@@ -93,8 +97,10 @@ int run_demo(const Options& options, const Common& common) {
   fmt::print("{}", report::comparison_table(rows, runs.tasks.size() > 1).terminal());
   if (common.quiet) return kDone;
   show_curves(runs.tasks.front());
+  const std::size_t width = report::terminal_width(STDOUT_FILENO);
   fmt::print("\n{}\n\n{}\n\n{} in all. The report is in {}; the study is {}, its runs are in {}.\n",
-             report::summary(runs, rows), report::explanation(runs, rows),
+             report::wrapped_text(report::summary(runs, rows), width),
+             report::wrapped_text(report::explanation(runs, rows), width),
              duration_text(runner.timing().all), page.string(),
              (options.output / "demo.toml").string(), file.string());
   return kDone;

@@ -145,7 +145,7 @@ class LambdaExperiment {
                report::lambda_details(outcomes_).terminal());
     if (common_.quiet) return;
     for (const std::string& note : report::lambda_notes(outcomes_, common_.seed)) {
-      fmt::print(stderr, "{}\n", note);
+      print_note(note);
     }
   }
 

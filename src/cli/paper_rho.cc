@@ -160,10 +160,10 @@ class Experiment {
     }
     if (common_.quiet) return;
     std::fflush(stdout);
-    fmt::print(stderr,
-               "{}{}tandem report --store {} shows the statistics, the edges of the grids and the "
-               "same at equal cost\n",
-               results_.note, results_.note.empty() ? "" : "\n", options_.store.string());
+    print_note(fmt::format(
+        "{}{}tandem report --store {} shows the statistics, the edges of the grids and the same at "
+        "equal cost",
+        results_.note, results_.note.empty() ? "" : "\n", options_.store.string()));
   }
 
   const PaperOptions& options_;

@@ -57,7 +57,7 @@ void make_out_folder(const std::filesystem::path& out) {
 
 void say(Progress& progress, const Common& common, const std::string& text) {
   progress.clear();
-  if (!common.quiet && !common.json) fmt::print(stderr, "{}\n", text);
+  if (!common.quiet && !common.json) print_note(text);
 }
 
 std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,

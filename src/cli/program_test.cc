@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <tandem/version.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,27 @@ TEST(Program, ShowsAnExampleFirstInHelp) {
     EXPECT_EQ(result.exit_code, 0) << command;
     EXPECT_EQ(result.out.rfind("Example: tandem", 0), 0U) << command;
   }
+}
+
+TEST(Program, HelpFitsATerminal) {
+  for (const char* command : {"", "train", "study", "paper", "report", "export csv", "data"}) {
+    std::istringstream lines(program(std::string(command) + " --help").out);
+    for (std::string line; std::getline(lines, line);) {
+      if (line.starts_with("Example:")) continue;  // to be copied
+      EXPECT_LE(line.size(), 80U) << command << ": " << line;
+    }
+  }
+}
+
+TEST(Program, TablesFitTheColumnsThatAreAskedFor) {
+  setenv("COLUMNS", "50", 1);
+  const std::string narrow = program("optimizers").out;
+  unsetenv("COLUMNS");
+  const std::string wide = program("optimizers").out;
+  std::istringstream lines(narrow);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 50U) << line;
+  EXPECT_GT(wide.find('\n'), 80U);  // no terminal: all of it
+  EXPECT_EQ((narrow + wide).find('\x1b'), std::string::npos);
 }
 
 TEST(Program, RefusesWhatItDoesNotKnow) {

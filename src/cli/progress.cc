@@ -2,15 +2,16 @@
 #include "cli/progress.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <limits>
 
 #include "cli/command.h"
+#include "report/terminal.h"
 
 namespace tandem::cli {
 namespace {
@@ -18,11 +19,20 @@ namespace {
 constexpr int kBar = 24;
 
 int terminal_width() {
-  winsize size{};
-  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const std::size_t width = report::terminal_width(STDERR_FILENO);
+  return width > 0 ? static_cast<int>(std::min<std::size_t>(width, 1000)) : 80;
 }
 
 }  // namespace
+
+std::string emptied_line() {
+  if (std::getenv("NO_COLOR") == nullptr) return "\r\x1b[K";
+  return fmt::format("\r{:{}}\r", "", terminal_width() - 1);
+}
+
+void print_note(const std::string& text) {
+  fmt::print(stderr, "{}\n", report::wrapped_text(text, report::terminal_width(STDERR_FILENO)));
+}
 
 int say_interrupted(const std::string& checkpoint, const std::string& unit) {
   fmt::print(stderr, "tandem: interrupted{}\n",
@@ -67,7 +77,7 @@ void Progress::show(double part, const std::string& text) {
   const double gained = part - began_at_;
   const double left = gained > 0 && spent > 1 ? spent / gained * (1 - part)
                                               : std::numeric_limits<double>::infinity();
-  fmt::print(stderr, "\r\x1b[K{}", progress_line(part, left, text, terminal_width()));
+  fmt::print(stderr, "{}{}", emptied_line(), progress_line(part, left, text, terminal_width()));
   std::fflush(stderr);
   last_ = now;
   drawn_ = true;
@@ -75,7 +85,7 @@ void Progress::show(double part, const std::string& text) {
 
 void Progress::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[K");
+  fmt::print(stderr, "{}", emptied_line());
   std::fflush(stderr);
   drawn_ = false;
 }

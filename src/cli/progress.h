@@ -37,6 +37,11 @@ std::string progress_line(double part, double seconds_left, const std::string& t
 /// Says that a run was interrupted, and where what it did up to the last `unit` is, unless the path
 /// is empty; gives the exit code.
 int say_interrupted(const std::string& checkpoint, const std::string& unit);
+/// What empties the terminal's line and goes to its start; without escape codes where NO_COLOR is
+/// set.
+std::string emptied_line();
+/// Sentences on standard error, broken at the width of its terminal.
+void print_note(const std::string& text);
 /// "45 s", "3 min 20 s", "2 h 05 min".
 std::string duration_text(double seconds);
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/progress.h"
+#include "report/page.h"
 #include "report/render.h"
 #include "report/study_report.h"
 #include "store/store.h"
@@ -25,6 +27,7 @@ struct Options {
   std::vector<std::string> studies;
   std::string format = "terminal";
   std::filesystem::path html;
+  bool no_scripts = false;
   std::filesystem::path figures;
   std::vector<std::string> figure_formats = {"svg", "png"};
 };
@@ -43,6 +46,13 @@ std::string folder_name(std::string name) {
   return name.empty() ? "study" : name;
 }
 
+/// As it can be typed again.
+std::string page_command(const Options& options) {
+  std::string text = "tandem report --store " + options.store.filename().string();
+  for (const std::string& study : options.studies) text += " --study " + study;
+  return text + " --html " + options.html.filename().string();
+}
+
 int run_report(const Options& options, const Common& common) {
   const store::Store store = store::Store::open(options.store, store::Store::Mode::read);
   std::vector<std::string> names = options.studies;
@@ -53,16 +63,15 @@ int run_report(const Options& options, const Common& common) {
     fmt::print(stderr, "tandem: {} has no studies\n", options.store.string());
     return kFailed;
   }
-  if (!options.html.empty() && names.size() > 1) {
-    throw std::invalid_argument(
-        fmt::format("--html takes one study; --study is one of {}", fmt::join(names, ", ")));
-  }
   const auto wants = [&](const char* format) {
     return std::find(options.figure_formats.begin(), options.figure_formats.end(), format) !=
            options.figure_formats.end();
   };
+  report::Page page{.title = names.size() == 1 ? names.front() : "Studies",
+                    .command = page_command(options),
+                    .studies = {}};
   for (const std::string& name : names) {
-    const study::StudyRuns runs = study::load_study(store, name);
+    study::StudyRuns runs = study::load_study(store, name);
     const std::vector<study::Row> rows = study::compare(runs);
     const bool many = runs.tasks.size() > 1;
     if (common.json) {
@@ -79,7 +88,7 @@ int run_report(const Options& options, const Common& common) {
         fmt::print("{}\n", text_of(report::comparison_table(ablations, many), options.format));
       }
       fmt::print("{}", text_of(report::equal_cost_table(rows, many), options.format));
-      if (!common.quiet) fmt::print(stderr, "{}\n", report::explanation(runs, rows));
+      if (!common.quiet) print_note(report::explanation(runs, rows));
     }
     if (!options.figures.empty()) {
       const auto paths = report::write_figures(
@@ -89,11 +98,16 @@ int run_report(const Options& options, const Common& common) {
         fmt::print(stderr, "{} files in {}\n", paths.size(), options.figures.string());
       }
     }
-    if (!options.html.empty()) {
-      report::write_html(options.html, report::study_document(runs, rows));
-      if (!common.quiet && !common.json) {
-        fmt::print(stderr, "the report is in {}\n", options.html.string());
-      }
+    if (!options.html.empty()) page.studies.push_back(std::move(runs));
+  }
+  if (!options.html.empty()) {
+    const bool interactive = report::web_available() && !options.no_scripts;
+    report::write_page(options.html, page, interactive);
+    if (!common.quiet && !common.json) {
+      fmt::print(stderr, "the report is in {}{}\n", options.html.string(),
+                 interactive || options.no_scripts
+                     ? ""
+                     : "; static, for this program was built without node and npm");
     }
   }
   return kDone;
@@ -112,6 +126,8 @@ void add_report(CLI::App& app, const Common& common, Job& job) {
       ->check(CLI::IsMember({"terminal", "markdown", "latex", "csv"}))
       ->capture_default_str();
   command->add_option("--html", options->html, "File for a page with tables and figures");
+  command->add_flag("--static", options->no_scripts,
+                    "A page without scripts: figures as they are, no interaction");
   command->add_option("--figures", options->figures, "Folder for the figures as files");
   command->add_option("--figure-formats", options->figure_formats, "svg, png or both")
       ->delimiter(',')

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/test_program.h"
 #include "report/render.h"
+#include "report/web_assets.h"
 #include "store/store.h"
 #include "study/test_rows.h"
 #include "tests/temp_folder.h"
@@ -146,7 +147,7 @@ TEST_F(ReportCommand, PruningIsMarkedInEveryOutput) {
 }
 
 TEST_F(ReportCommand, HtmlIsOnePageWithTablesFiguresCommandAndMachine) {
-  const Result result = report("--study first --html " + path("first.html"));
+  const Result result = report("--study first --static --html " + path("first.html"));
   EXPECT_EQ(result.exit_code, kDone);
   const std::string page = contents(path("first.html"));
   expect_parts(page, {"<title>", "first", "<table", "mine &amp; &lt;yours&gt;", "F* = ",
@@ -158,11 +159,18 @@ TEST_F(ReportCommand, HtmlIsOnePageWithTablesFiguresCommandAndMachine) {
   }
 }
 
-TEST_F(ReportCommand, HtmlTakesOneStudy) {
+TEST_F(ReportCommand, HtmlIsInteractiveWhereThereIsAFrontEnd) {
   const Result result = report("--html " + path("both.html"), true);
-  EXPECT_EQ(result.exit_code, kUsage);
-  expect_parts(result.out, {"--html takes one study", "first"});
-  EXPECT_FALSE(std::filesystem::exists(path("both.html")));
+  EXPECT_EQ(result.exit_code, kDone);
+  const std::string page = contents(path("both.html"));
+  expect_parts(page, {"<title>Studies</title>", "first", "../second"});
+  EXPECT_EQ(page.find("<yours>"), std::string::npos);
+  if (report::web_available()) {
+    expect_parts(page, {"id=\"tandem-data\"", "script-src 'sha256-", "<table"});
+  } else {
+    expect_parts(result.out, {"static", "without node"});
+    EXPECT_EQ(page.find("<script"), std::string::npos);
+  }
 }
 
 TEST_F(ReportCommand, Figures) {

@@ -12,6 +12,7 @@
 
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/help.h"
 #include "data/dataset.h"
 #include "store/store.h"
 
@@ -63,6 +64,7 @@ int run(int argc, const char* const* argv) {
       "tandem");
   Common common;
   Job job;
+  app.formatter(std::make_shared<HelpFormatter>());
   app.fallthrough();
   app.allow_extras();
   app.add_flag("--json", common.json, "JSON lines on standard output");
@@ -78,12 +80,14 @@ int run(int argc, const char* const* argv) {
   add_study(app, common, job);
   add_paper(app, common, job);
   add_report(app, common, job);
+  add_export(app, common, job);
   add_optimizers(app, common, job);
   add_bench(app, common, job);
   add_data(app, common, job);
   add_optimum(app, common, job);
   add_finetune(app, common, job);
   add_runs(app, common, job);
+  add_serve(app, common, job);
 
   try {
     app.parse(argc, argv);

@@ -2,6 +2,7 @@
 // `tandem runs`: what a store holds; removing and merging it.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -17,6 +18,7 @@
 
 #include "cli/command.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "store/store.h"
 #include "study/load.h"
 
@@ -193,9 +195,11 @@ void show_text(const study::StudyRuns& runs, const store::Study& study,
   facts.add({"command", runs.command});
   fmt::print("{}", facts.terminal());
   for (const study::TaskRuns& task : runs.tasks) {
-    fmt::print("\n{} {} lambda={} batch={}: {} samples, {} weights{}\n", task.data, task.model,
-               task.lambda, task.batch, task.samples, task.dimension,
-               task.optimum ? fmt::format(", F* = {:.8g}", *task.optimum) : "");
+    const std::string title =
+        fmt::format("{} {} lambda={} batch={}: {} samples, {} weights{}", task.data, task.model,
+                    task.lambda, task.batch, task.samples, task.dimension,
+                    task.optimum ? fmt::format(", F* = {:.8g}", *task.optimum) : "");
+    fmt::print("\n{}\n", report::wrapped_text(title, report::terminal_width(STDOUT_FILENO)));
     Table table({{"optimizer"},
                  {"tuned", Table::Align::right},
                  {"measured", Table::Align::right},

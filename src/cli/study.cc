@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem study`: a whole comparison from one file.
 #include <fmt/format.h>
+#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <filesystem>
@@ -14,6 +15,7 @@
 #include "cli/progress.h"
 #include "report/study_report.h"
 #include "report/table.h"
+#include "report/terminal.h"
 #include "store/store.h"
 #include "study/comparison.h"
 #include "study/load.h"
@@ -75,12 +77,13 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
     optimizers.add({optimizer.label + (optimizer.baseline ? " (baseline)" : ""),
                     std::to_string(study::expand(optimizer.method, optimizer.grid).size()), grid});
   }
-  fmt::print(stderr, "{}\n{}\n", tasks.terminal(), optimizers.terminal());
-  fmt::print(stderr,
-             "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} "
-             "waves of at most {}; about {} if none diverges\n",
-             study.name, plan.members, plan.runs, study.epochs, plan.units, plan.waves,
-             bytes_text(plan.peak_bytes), duration_text(seconds));
+  const std::size_t width = report::terminal_width(STDERR_FILENO);
+  fmt::print(stderr, "{}\n{}\n", tasks.terminal(width), optimizers.terminal(width));
+  print_note(fmt::format(
+      "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} waves of "
+      "at most {}; about {} if none diverges",
+      study.name, plan.members, plan.runs, study.epochs, plan.units, plan.waves,
+      bytes_text(plan.peak_bytes), duration_text(seconds)));
   if (study.prune != 0) {
     fmt::print(stderr, "grids are pruned by successive halving: one in {} stays\n", study.prune);
   }
@@ -109,14 +112,13 @@ void show_result(const store::Store& store, const study::Runner& runner, const O
   }
   fmt::print("{}", report::comparison_table(rows, runs.tasks.size() > 1).terminal());
   if (common.quiet) return;
-  fmt::print(stderr, "{}\n", report::explanation(runs, rows));
+  print_note(report::explanation(runs, rows));
   if (timing.member_epochs > 0) {
-    fmt::print(
-        stderr,
+    print_note(fmt::format(
         "{} here: {:.0f} member-epochs, {:.0f} a second of training and evaluation; {:.2f} % "
-        "of the time in the store, {:.2f} % in all outside training and evaluation\n",
+        "of the time in the store, {:.2f} % in all outside training and evaluation",
         duration_text(timing.all), timing.member_epochs, timing.member_epochs / timing.training,
-        100 * timing.store / timing.all, 100 * outside / timing.all);
+        100 * timing.store / timing.all, 100 * outside / timing.all));
   }
   fmt::print(stderr, "tandem report --store {} --study {} --html report.html makes a page of it\n",
              options.store.string(), runs.name);

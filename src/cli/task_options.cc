@@ -21,12 +21,14 @@ void add_task_options(CLI::App& command, TaskOptions& options) {
       .add_option("--validation", options.validation,
                   "Fraction held out, where there is no test part")
       ->check(CLI::Range(0.0, 0.9));
+  command.add_option("--data-seed", options.seed,
+                     "Seed of what is random in the data; else that of --seed");
 }
 
 data::Task load_task(const TaskOptions& options, std::uint64_t seed) {
   data::LoadOptions load{.search = data::search_folders(options.data_dir),
                          .validation = options.validation,
-                         .seed = seed,
+                         .seed = options.seed.value_or(seed),
                          .options = {}};
   for (const std::string& text : options.data_options) {
     load.options.insert(name_and_value("--data-option", text));

@@ -2,7 +2,9 @@
 // The options that say what is trained on, for every command that loads a task.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +22,7 @@ struct TaskOptions {
   std::filesystem::path data_dir;
   std::vector<std::string> data_options;  // NAME=VALUE
   double validation = 0;
+  std::optional<std::uint64_t> seed = {};  // of the split; else as of all that is random
 };
 
 void add_task_options(CLI::App& command, TaskOptions& options);

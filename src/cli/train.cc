@@ -11,6 +11,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/task_options.h"
+#include "export/live.h"
 #include "models/make_problem.h"
 #include "report/table.h"
 #include "study/grid.h"
@@ -45,6 +47,7 @@ struct Options {
   std::string sampling = "epochs";
   std::string checkpoint;
   std::string optimum;
+  std::filesystem::path tensorboard;
   train::TrainOptions train;
 };
 
@@ -135,7 +138,12 @@ class Run {
     train_.shuffle = options_.shuffle == "on";
     train_.sampling =
         options_.sampling == "independent" ? train::Sampling::independent : train::Sampling::epochs;
-    if (!options_.optimum.empty()) train_.optimum = optimum_weights(*task);
+    std::optional<double> least;
+    if (!options_.optimum.empty()) {
+      study::Optimum optimum = load_optimum(*task);
+      train_.optimum = std::move(optimum.weights);
+      least = optimum.loss;
+    }
     const std::size_t budget =
         options_.memory == 0 ? ~std::size_t{0} : options_.memory * (std::size_t{1} << 20);
     const train::Plan plan = train::make_plan(*problem, settings, budget);
@@ -147,6 +155,7 @@ class Run {
       throw std::invalid_argument(
           "--checkpoint goes with one wave: raise --memory, or give one setting");
     }
+    if (!options_.tensorboard.empty()) open_board(settings, least);
     catch_interrupts();
     std::vector<train::Member> members;
     try {
@@ -163,10 +172,10 @@ class Run {
 
  private:
   void say(const std::string& text) const {
-    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
+    if (!common_.quiet && !common_.json) print_note(text);
   }
 
-  std::vector<double> optimum_weights(const data::Task& task) const {
+  study::Optimum load_optimum(const data::Task& task) const {
     if (options_.model != "logistic") {
       throw std::invalid_argument("--optimum goes with --model logistic");
     }
@@ -176,10 +185,26 @@ class Run {
           "{}: cannot be read, expected a file of `tandem optimum --save`", options_.optimum));
     }
     try {
-      return study::load_optimum(stream, task, options_.lambda).weights;
+      return study::load_optimum(stream, task, options_.lambda);
     } catch (const StateError& error) {
       throw data::DataError(fmt::format("{}: {}", options_.optimum, error.what()));
     }
+  }
+
+  bool resumes() const {
+    return !options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint);
+  }
+
+  void open_board(const std::vector<train::Setting>& settings, std::optional<double> optimum) {
+    board_.emplace(
+        options_.tensorboard,
+        exporting::LiveRuns::Facts{.hparams = {{"data", options_.task.data},
+                                               {"model", options_.model},
+                                               {"lambda", options_.lambda},
+                                               {"batch", static_cast<double>(train_.batch)},
+                                               {"seed", static_cast<double>(train_.seed)}},
+                                   .optimum = optimum},
+        settings, resumes());
   }
 
   void train_wave(const Problem& problem, const std::vector<train::Setting>& settings,
@@ -203,7 +228,7 @@ class Run {
     };
     train::Trainer trainer(problem, own, options);
     running = &trainer;
-    if (!options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint)) {
+    if (resumes()) {
       std::ifstream stream(options_.checkpoint, std::ios::binary);
       trainer.load(stream);
       say(fmt::format("resumed after epoch {} from {}", trainer.epochs_done(),
@@ -223,6 +248,7 @@ class Run {
             member.points.begin() + static_cast<std::ptrdiff_t>(from), member.points.end());
         member.id = wave[member.id];
         for (const train::Point& point : fresh) show(member, point, settings.size() > 1);
+        if (board_) board_->add(member, !more || member.diverged);
       }
       if (settings.size() > 1) {
         say(fmt::format("epoch {}: {} of {} members in training", trainer.epochs_done(),
@@ -303,6 +329,7 @@ class Run {
   const Options& options_;
   const Common& common_;
   train::TrainOptions train_;
+  std::optional<exporting::LiveRuns> board_;
   Progress progress_;
 };
 
@@ -356,6 +383,9 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint,
                       "Save after each epoch to this file, and go on from it if it is there");
+  command->add_option("--tensorboard", options->tensorboard,
+                      "Folder for event files of TensorBoard, written while training; of several "
+                      "settings a folder each");
   command->callback([options, &common, &job] {
     job = [options, &common] { return Run(*options, common).run(); };
   });

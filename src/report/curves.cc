@@ -2,7 +2,6 @@
 #include "report/curves.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include "report/escape.h"
 #include "report/gnuplot.h"
 #include "report/gnuplot_script.h"
+#include "report/terminal.h"
 
 namespace tandem::report {
 namespace {
@@ -79,10 +79,8 @@ TextOptions terminal_options() {
   TextOptions options;
   if (isatty(STDOUT_FILENO) == 0) return options;
   options.colour = std::getenv("NO_COLOR") == nullptr;
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    options.width = std::min<int>(size.ws_col - 1, 110);
-  }
+  const std::size_t width = terminal_width(STDOUT_FILENO);
+  if (width > 0) options.width = static_cast<int>(std::min<std::size_t>(width - 1, 110));
   return options;
 }
 

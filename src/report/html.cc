@@ -134,33 +134,37 @@ std::string origin_html(const Document& document) {
 
 }  // namespace
 
-std::string html_page(const Document& document) {
+std::string html_body(const Document& document) {
   std::vector<Figure> figures;
   for (const Section& section : document.sections) {
     figures.insert(figures.end(), section.figures.begin(), section.figures.end());
   }
   // All of them in one process.
-  const std::vector<Picture> pictures = figures_available()
+  const std::vector<Picture> pictures = !figures.empty() && figures_available()
                                             ? render(figures, {.svg = true, .png = false})
                                             : std::vector<Picture>(figures.size());
-
-  const std::string title = html_escaped(clean_line(document.title));
-  // The policy forbids what the page does not need, so that nothing in it could run.
-  std::string html = fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
-      "'unsafe-inline'\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<meta name=\"generator\" content=\"tandem\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n{}</header>\n",
-      title, kStyle, title, paragraphs(document.summary));
+  std::string html =
+      fmt::format("<header>\n<h1>{}</h1>\n{}</header>\n", html_escaped(clean_line(document.title)),
+                  paragraphs(document.summary));
   html += contents_html(document) + "<main>\n";
   const Picture* next = pictures.data();
   for (std::size_t i = 0; i < document.sections.size(); ++i) {
     html += section_html(document.sections[i], i + 1, next);
     next += document.sections[i].figures.size();
   }
-  return html + origin_html(document) + "</main>\n</body>\n</html>\n";
+  return html + origin_html(document) + "</main>\n";
+}
+
+std::string html_page(const Document& document) {
+  // The policy forbids what the page does not need, so that nothing in it could run.
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"generator\" content=\"tandem\">\n"
+      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n",
+      html_escaped(clean_line(document.title)), kStyle, html_body(document));
 }
 
 void write_html(const std::filesystem::path& path, const Document& document) {

@@ -37,6 +37,9 @@ struct Document {
 /// The page. Where there is no gnuplot, figures are replaced by a line that says so.
 std::string html_page(const Document& document);
 
+/// What stands in its body.
+std::string html_body(const Document& document);
+
 /// The page, in a file that is there whole or not at all.
 void write_html(const std::filesystem::path& path, const Document& document);
 

@@ -12,6 +12,7 @@
 
 #include "base/atomic_file.h"
 #include "report/escape.h"
+#include "report/page.h"
 #include "report/render.h"
 #include "report/study_report.h"
 #include "study/paper.h"
@@ -95,7 +96,7 @@ void write_grid(const std::filesystem::path& path, const StudyRuns& study) {
           fmt::print(stream, "{},{}", csv_field(task.name), csv_field(optimizer.label));
           for (const std::string& name : names) {
             const auto option = run.options.find(name);
-            fmt::print(stream, ",{}", option == run.options.end() ? "" : option->second);
+            fmt::print(stream, ",{}", option == run.options.end() ? "" : csv_field(option->second));
           }
           const auto loss = study::min_loss(run);
           fmt::print(stream, ",{},{}\n", loss ? fmt::format("{:.9g}", *loss) : "",
@@ -248,13 +249,18 @@ Effort effort_of(const StudyRuns& study) {
   return effort;
 }
 
-std::string paper_page(const PaperResults& results, const std::vector<Link>& figures) {
+std::string paper_page(const PaperResults& results, const std::vector<Link>& figures,
+                       const std::string& interactive) {
   const std::vector<Row> rows =
       study::rows_of(results.studies, [](const StudyRuns& study) { return study::compare(study); });
   std::vector<std::string> missing;
   for (const auto& [study, why] : results.missing) missing.push_back(study);
   std::string page = fmt::format("# {}\n\n```sh\n{}\n```\n\n", results.title, results.command);
   if (!results.note.empty()) page += results.note + "\n\n";
+  if (!interactive.empty()) {
+    page += fmt::format(
+        "[{0}]({0}) has the same to explore, with every setting that was tried.\n\n", interactive);
+  }
   if (!results.studies.empty()) {
     page += fmt::format("tandem {}, {}.\n\n", results.studies.front().version,
                         results.studies.front().machine);
@@ -326,7 +332,15 @@ std::filesystem::path write_paper(const std::filesystem::path& folder, const std
     }
   }
   std::filesystem::path path = folder / (name + ".md");
-  const std::string page = paper_page(results, links);
+  std::string interactive;
+  if (web_available() && !results.studies.empty()) {
+    interactive = name + ".html";
+    write_page(folder / interactive, {.title = results.title,
+                                      .note = results.note,
+                                      .command = results.command + " --out FOLDER",
+                                      .studies = results.studies});
+  }
+  const std::string page = paper_page(results, links, interactive);
   write_atomically(path, [&](std::ostream& stream) { stream << page; });
   return path;
 }

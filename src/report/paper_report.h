@@ -51,10 +51,11 @@ struct Link {
   std::string path;
 };
 
-/// A page of Markdown.
-std::string paper_page(const PaperResults& results, const std::vector<Link>& figures);
+/// A page of Markdown. `interactive` is the path of the same to explore; empty: there is none.
+std::string paper_page(const PaperResults& results, const std::vector<Link>& figures,
+                       const std::string& interactive = {});
 
-/// NAME.md, and for each study STUDY-runs.csv (every epoch of every measured run), STUDY-grid.csv
+/// NAME.md, NAME.html where the program has the front end, and for each study STUDY-runs.csv (every epoch of every measured run), STUDY-grid.csv
 /// (a line a setting on the tuning seed) and, where gnuplot is there, its figures. The folder is
 /// made. Returns the page's path.
 std::filesystem::path write_paper(const std::filesystem::path& folder, const std::string& name,

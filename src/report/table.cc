@@ -12,17 +12,6 @@
 namespace tandem::report {
 namespace {
 
-std::string padded(const std::string& cell, std::size_t width, Table::Align align) {
-  const std::string text = clean_line(cell);  // nothing that a terminal would obey
-  const std::string spaces(width - std::min(width, characters(text)), ' ');
-  return align == Table::Align::left ? text + spaces : spaces + text;
-}
-
-std::string without_trailing_spaces(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line;
-}
-
 /// The cells of a row, each written by `escape`, with `between` in between.
 template <typename Escape>
 std::string joined(const std::vector<std::string>& cells, std::string_view between,
@@ -62,25 +51,6 @@ std::vector<std::size_t> Table::widths() const {
     widths.push_back(width);
   }
   return widths;
-}
-
-std::string Table::terminal() const {
-  const std::vector<std::size_t> width = widths();
-  std::string titles;
-  std::string rule;
-  for (std::size_t c = 0; c < columns_.size(); ++c) {
-    titles += padded(columns_[c].title, width[c], columns_[c].align) + "  ";
-    rule += std::string(width[c], '-') + "  ";
-  }
-  std::string text = without_trailing_spaces(titles) + "\n" + without_trailing_spaces(rule) + "\n";
-  for (const auto& row : rows_) {
-    std::string line;
-    for (std::size_t c = 0; c < columns_.size(); ++c) {
-      line += padded(row[c], width[c], columns_[c].align) + "  ";
-    }
-    text += without_trailing_spaces(line) + "\n";
-  }
-  return text;
 }
 
 std::vector<std::string> Table::titles() const {

@@ -21,8 +21,10 @@ class Table {
   void add(std::vector<std::string> cells);
   std::size_t rows() const { return rows_.size(); }
 
-  /// Aligned with spaces, a line under the titles.
+  /// Aligned with spaces, a line under the titles; as wide as standard output allows.
   std::string terminal() const;
+  /// No line longer than so many characters, 20 at least; 0 is no limit.
+  std::string terminal(std::size_t width) const;
   /// A table of GitHub's Markdown.
   std::string markdown() const;
   /// A tabular in the rules of the package booktabs.

@@ -16,7 +16,7 @@ Table example() {
 }
 
 TEST(Table, AlignsByCharactersForATerminal) {
-  EXPECT_EQ(example().terminal(),
+  EXPECT_EQ(example().terminal(0),
             "name      ns\n"
             "-------  ---\n"
             "adam     594\n"
@@ -64,7 +64,7 @@ TEST(Table, WritesHtmlWithoutTagsOfItsCells) {
 TEST(Table, ShowsATerminalNoControls) {
   Table table({{"name"}});
   table.add({"a\x1b[31m\nb"});
-  EXPECT_EQ(table.terminal(), "name\n--------\na [31m b\n");
+  EXPECT_EQ(table.terminal(0), "name\n--------\na [31m b\n");
 }
 
 TEST(Table, RefusesRowsOfAnotherWidth) {

@@ -91,7 +91,7 @@ TEST(TheoryReport, SaysTheOppositeOfOppositeNumbers) {
 TEST(TheoryReport, ConstantsAndConditionsShowBothSides) {
   const Experiment experiment = example();
   const std::string constants =
-      constants_table(experiment.facts, experiment.rates, "of all").terminal();
+      constants_table(experiment.facts, experiment.rates, "of all").terminal(0);
   for (const char* part : {"c ", "L ", "D_w", "D_G", "D_V", "D_G^2", "gamma", "mu", "theta", "D_b",
                            "D_A", "D_hat", "Q ", "M1", "M2", "constant of all"}) {
     EXPECT_TRUE(has(constants, part)) << constants << "lacks: " << part;
@@ -101,12 +101,12 @@ TEST(TheoryReport, ConstantsAndConditionsShowBothSides) {
   own.gamma = 1;
   EXPECT_TRUE(has(verdict(experiment.facts, own),
                   "Outside Theorem 1: 1/c < gamma fails: 2 is not below 1"));
-  EXPECT_TRUE(has(conditions_table(experiment.facts, own).terminal(), "fails"));
-  EXPECT_TRUE(has(constants_table(experiment.facts, own, "").terminal(), "does not hold"));
+  EXPECT_TRUE(has(conditions_table(experiment.facts, own).terminal(0), "fails"));
+  EXPECT_TRUE(has(constants_table(experiment.facts, own, "").terminal(0), "does not hold"));
   theory::Facts flat = experiment.facts;
   flat.c = std::nullopt;
-  EXPECT_TRUE(has(constants_table(flat, own, "").terminal(), "Theorem 2 gives none"));
-  EXPECT_TRUE(has(conditions_table(flat, own).terminal(), "condition of Theorem 2"));
+  EXPECT_TRUE(has(constants_table(flat, own, "").terminal(0), "Theorem 2 gives none"));
+  EXPECT_TRUE(has(conditions_table(flat, own).terminal(0), "condition of Theorem 2"));
 }
 
 TEST(TheoryReport, ReasonsAreGrouped) {

@@ -134,7 +134,7 @@ std::unique_ptr<SQLite::Database> copy_in_memory(SQLite::Database& database) {
   return copy;
 }
 
-std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode mode) {
+std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode mode, bool& copy) {
   auto database = open_file(path, mode);
   if (mode == Store::Mode::read) {
     const int version = check_kind_now(*database, path);
@@ -143,6 +143,7 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
     }
     if (version < schema_version()) {
       database = copy_in_memory(*database);
+      copy = true;
       migrate(*database, version);
     }
     return database;
@@ -224,7 +225,7 @@ Store::Impl::Impl(fs::path file, Mode how) : path(std::move(file)), mode(how) {
     try {
       guarded([&] {
         try {
-          database = open_store(path, mode);
+          database = open_store(path, mode, copy);
         } catch (const SQLite::Exception& error) {
           // Changing to WAL and recovering a dead process's log do not wait for others by
           // themselves.

@@ -129,10 +129,14 @@ struct Store::Impl {
   std::vector<Task> tasks(std::int64_t study_id);
   std::vector<Unit> units(std::int64_t study_id);
   std::vector<MemberRow> unit_members(std::int64_t unit_id, bool with_points);
+  std::optional<std::pair<Task, MemberRow>> find_member(std::int64_t study_id,
+                                                        std::int64_t member_id);
+  void read_points(MemberRow& member);
   Merged merge(Impl& other);
 
   std::filesystem::path path;
   Mode mode;
+  bool copy = false;
   std::unique_ptr<SQLite::Database> database;
   std::map<const char*, SQLite::Statement> statements;  // go before their database
 };

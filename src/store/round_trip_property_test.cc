@@ -53,9 +53,10 @@ MemberRow any_member() {
                              .train_loss = any_double(),
                              .validation_loss = any_double(),
                              .validation_accuracy = any_double(),
+                             .residual = any_double(),
+                             .delta = any_double(),
                              .estimator_error = any_double(),
                              .batch_error = any_double(),
-                             .delta = any_double(),
                              .distance = any_double()});
   }
   return member;

@@ -21,10 +21,11 @@ void Store::Impl::insert(std::int64_t unit_id, const std::vector<MemberRow>& mem
     const std::int64_t member_id = database->getLastInsertRowid();
     std::int64_t point_place = 0;
     for (const train::Point& point : member.points) {
-      query("INSERT INTO point VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      query("INSERT INTO point VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
           .bind(member_id, point_place++, point.epoch, point.step, point.gradient_evaluations,
                 point.seconds, point.train_loss, point.validation_loss, point.validation_accuracy,
-                point.estimator_error, point.batch_error, point.delta, point.distance)
+                point.estimator_error, point.batch_error, point.delta, point.distance,
+                point.residual)
           .run();
     }
   }
@@ -50,6 +51,47 @@ bool Store::Impl::finish(std::int64_t unit_id, const std::string& owner,
   return false;
 }
 
+namespace {
+
+MemberRow member_at(const Query& rows) {
+  return {.id = rows.integer(0),
+          .optimizer = rows.text(1),
+          .method = rows.text(2),
+          .baseline = rows.integer(3) != 0,
+          .options = nlohmann::json::parse(rows.text(4)).get<OptionMap>(),
+          .seed = rows.count(5),
+          .phase = phase_of(rows.text(6)),
+          .diverged = rows.integer(7) != 0,
+          .diverged_at = rows.count(8),
+          .pruned = rows.integer(9) != 0,
+          .state_bytes = rows.count(10),
+          .points = {}};
+}
+
+}  // namespace
+
+void Store::Impl::read_points(MemberRow& member) {
+  Query points = query(
+      "SELECT epoch, step, gradient_evaluations, seconds, train_loss, validation_loss, "
+      "validation_accuracy, residual, delta, estimator_error, batch_error, distance FROM point "
+      "WHERE member_id = ? ORDER BY place");
+  points.bind(member.id);
+  while (points.next()) {
+    member.points.push_back({.epoch = points.count(0),
+                             .step = points.count(1),
+                             .gradient_evaluations = points.count(2),
+                             .seconds = points.number(3),
+                             .train_loss = points.number(4),
+                             .validation_loss = points.number(5),
+                             .validation_accuracy = points.number(6),
+                             .residual = points.number(7),
+                             .delta = points.number(8),
+                             .estimator_error = points.number(9),
+                             .batch_error = points.number(10),
+                             .distance = points.number(11)});
+  }
+}
+
 std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id, bool with_points) {
   Query rows = query(
       "SELECT id, optimizer, method, baseline, options, seed, phase, diverged, diverged_at, "
@@ -57,42 +99,30 @@ std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id, bool with
   rows.bind(unit_id);
   std::vector<MemberRow> members;
   while (rows.next()) {
-    members.push_back({.optimizer = rows.text(1),
-                       .method = rows.text(2),
-                       .baseline = rows.integer(3) != 0,
-                       .options = nlohmann::json::parse(rows.text(4)).get<OptionMap>(),
-                       .seed = rows.count(5),
-                       .phase = phase_of(rows.text(6)),
-                       .diverged = rows.integer(7) != 0,
-                       .diverged_at = rows.count(8),
-                       .pruned = rows.integer(9) != 0,
-                       .state_bytes = rows.count(10),
-                       .points = {}});
+    members.push_back(member_at(rows));
     if (!with_points) continue;
-    Query points = query(
-        "SELECT epoch, step, gradient_evaluations, seconds, train_loss, validation_loss, "
-        "validation_accuracy, estimator_error, batch_error, delta, distance FROM point "
-        "WHERE member_id = ? ORDER BY place");
-    points.bind(rows.integer(0));
     // Members of a unit have as many points, unless they diverged.
     if (members.size() > 1) {
       members.back().points.reserve(members[members.size() - 2].points.size());
     }
-    while (points.next()) {
-      members.back().points.push_back({.epoch = points.count(0),
-                                       .step = points.count(1),
-                                       .gradient_evaluations = points.count(2),
-                                       .seconds = points.number(3),
-                                       .train_loss = points.number(4),
-                                       .validation_loss = points.number(5),
-                                       .validation_accuracy = points.number(6),
-                                       .estimator_error = points.number(7),
-                                       .batch_error = points.number(8),
-                                       .delta = points.number(9),
-                                       .distance = points.number(10)});
-    }
+    read_points(members.back());
   }
   return members;
+}
+
+std::optional<std::pair<Task, MemberRow>> Store::Impl::find_member(std::int64_t study_id,
+                                                                   std::int64_t member_id) {
+  Query rows = query(
+      "SELECT member.id, member.optimizer, method, baseline, options, member.seed, member.phase, "
+      "diverged, diverged_at, pruned, state_bytes, task_id FROM member JOIN unit ON "
+      "unit.id = unit_id WHERE member.id = ? AND study_id = ?");
+  if (!rows.bind(member_id, study_id).next()) return std::nullopt;
+  MemberRow member = member_at(rows);
+  read_points(member);
+  for (Task& task : tasks(study_id)) {
+    if (task.id == rows.integer(11)) return std::pair(std::move(task), std::move(member));
+  }
+  return std::nullopt;
 }
 
 }  // namespace tandem::store

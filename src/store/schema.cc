@@ -99,6 +99,21 @@ CREATE TABLE point (
     R"sql(
 ALTER TABLE member ADD COLUMN pruned INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE unit ADD COLUMN finished INTEGER;
+)sql",
+    // Version 3: the estimator's residual; what processes at work say of themselves.
+    R"sql(
+ALTER TABLE point ADD COLUMN residual;
+CREATE TABLE worker (
+  study_id INTEGER NOT NULL REFERENCES study ON DELETE CASCADE,
+  owner TEXT NOT NULL,
+  began INTEGER NOT NULL,
+  updated INTEGER NOT NULL,
+  part NOT NULL,
+  seconds_left,
+  doing TEXT NOT NULL,
+  curve TEXT NOT NULL,
+  PRIMARY KEY (study_id, owner)
+) WITHOUT ROWID;
 )sql"};
 
 }  // namespace

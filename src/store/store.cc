@@ -22,6 +22,7 @@ Store Store::open(const std::filesystem::path& path, Mode mode) {
 }
 
 const std::filesystem::path& Store::path() const { return impl_->path; }
+bool Store::is_copy() const { return impl_->copy; }
 
 // ---- What is planned ----------------------------------------------------------------------------
 
@@ -121,6 +122,53 @@ void Store::release(std::int64_t unit_id, const std::string& owner) {
   });
 }
 
+namespace {
+
+// A process says something every few seconds unless it was stopped.
+constexpr std::int64_t kSilence = 120;
+
+}  // namespace
+
+void Store::tell(std::int64_t study_id, const Worker& worker) {
+  impl_->writing([&] {
+    impl_
+        ->query(
+            "INSERT INTO worker VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET "
+            "updated = ?3, part = ?4, seconds_left = ?5, doing = ?6, curve = ?7")
+        .bind(study_id, worker.owner, now(), worker.part, worker.seconds_left, worker.doing,
+              worker.curve)
+        .run();
+  });
+}
+
+void Store::untell(std::int64_t study_id, const std::string& owner) {
+  impl_->writing([&] {
+    impl_->query("DELETE FROM worker WHERE study_id = ? AND owner = ?").bind(study_id, owner).run();
+  });
+}
+
+std::vector<Worker> Store::workers(std::int64_t study_id) const {
+  return impl_->reading([&] {
+    Query query = impl_->query(
+        "SELECT owner, began, updated, part, seconds_left, doing, curve FROM worker "
+        "WHERE study_id = ? AND updated > ? ORDER BY began, owner");
+    query.bind(study_id, now() - kSilence);
+    std::vector<Worker> workers;
+    while (query.next()) {
+      if (is_gone(query.text(0))) continue;
+      workers.push_back(
+          {.owner = query.text(0),
+           .began = query.integer(1),
+           .updated = query.integer(2),
+           .part = query.number(3),
+           .seconds_left = query.null(4) ? std::nullopt : std::optional(query.number(4)),
+           .doing = query.text(5),
+           .curve = query.text(6)});
+    }
+    return workers;
+  });
+}
+
 // ---- What there is ------------------------------------------------------------------------------
 
 Progress Store::progress(std::int64_t study_id) const {
@@ -148,6 +196,15 @@ Totals Store::totals(std::int64_t study_id) const {
         "JOIN point ON member_id = member.id WHERE study_id = ?1)");
     query.bind(study_id).next();
     return Totals{.tasks = query.count(0), .members = query.count(1), .points = query.count(2)};
+  });
+}
+
+std::size_t Store::member_count(std::int64_t study_id) const {
+  return impl_->reading([&] {
+    Query query = impl_->query(
+        "SELECT count(*) FROM unit JOIN member ON unit_id = unit.id WHERE study_id = ?");
+    query.bind(study_id).next();
+    return query.count(0);
   });
 }
 
@@ -182,6 +239,11 @@ std::vector<MemberRow> Store::members(std::int64_t task_id, bool with_points,
     }
     return members;
   });
+}
+
+std::optional<std::pair<Task, MemberRow>> Store::find_member(std::int64_t study_id,
+                                                             std::int64_t member_id) const {
+  return impl_->reading([&] { return impl_->find_member(study_id, member_id); });
 }
 
 void Store::remove_study(std::int64_t study_id) {

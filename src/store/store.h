@@ -16,6 +16,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "train/trainer.h"
@@ -80,6 +81,7 @@ struct Unit {
 
 /// What became of one member of a population.
 struct MemberRow {
+  std::int64_t id = 0;
   std::string optimizer = {};  // label, unique in the study
   std::string method = {};
   bool baseline = false;
@@ -91,6 +93,18 @@ struct MemberRow {
   bool pruned = false;
   std::size_t state_bytes = 0;
   std::vector<train::Point> points = {};  // doubles keep their bits; a NaN stays a NaN
+};
+
+/// What a process at work on a study says of itself, for those who look on. No result, and gone
+/// when the process is.
+struct Worker {
+  std::string owner = {};
+  std::int64_t began = 0;  // seconds since 1970; told by the store, as the next
+  std::int64_t updated = 0;
+  double part = 0;                          // of the whole study, by work
+  std::optional<double> seconds_left = {};  // as it sees them, if it can tell
+  std::string doing = {};
+  std::string curve = "{}";  // JSON: the best member in training, its losses so far
 };
 
 /// Counts of a study's units; `leased` are those in the hands of a live owner.
@@ -127,6 +141,8 @@ class Store {
   ~Store();
 
   const std::filesystem::path& path() const;
+  /// Whether it is a copy in memory, which does not see what others write from now on.
+  bool is_copy() const;
 
   /// The study of that name, added if it is new. Throws if the one that is there differs in what
   /// results depend on: the text, the fingerprint, the CPU target, seeds, epochs, or, when any
@@ -151,9 +167,17 @@ class Store {
   /// Gives the lease back; nothing happens if it is not this owner's.
   void release(std::int64_t unit_id, const std::string& owner);
 
+  /// Says how far this process is; what it said before is forgotten.
+  void tell(std::int64_t study_id, const Worker& worker);
+  /// Takes it back: the process is done, or no more.
+  void untell(std::int64_t study_id, const std::string& owner);
+  /// Those that are at work, by all that can be known.
+  std::vector<Worker> workers(std::int64_t study_id) const;
+
   Progress progress(std::int64_t study_id) const;
   Totals totals(std::int64_t study_id) const;
-  std::vector<Study> studies() const;  // in the order of their names
+  std::size_t member_count(std::int64_t study_id) const;  // of totals(), without a look at points
+  std::vector<Study> studies() const;                     // in the order of their names
   std::optional<Study> find_study(const std::string& name) const;
   std::vector<Task> tasks(std::int64_t study_id) const;  // in the order they were added
   std::vector<Unit> units(std::int64_t study_id) const;
@@ -161,6 +185,10 @@ class Store {
   /// it is named.
   std::vector<MemberRow> members(std::int64_t task_id, bool with_points,
                                  const std::string& optimizer = {}) const;
+
+  /// With its points, and the task that it is of.
+  std::optional<std::pair<Task, MemberRow>> find_member(std::int64_t study_id,
+                                                        std::int64_t member_id) const;
 
   /// With all that belongs to it.
   void remove_study(std::int64_t study_id);

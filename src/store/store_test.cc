@@ -84,9 +84,10 @@ TEST_F(StoreTest, KeepsMembersToTheBit) {
                    .train_loss = kNaN,
                    .validation_loss = kInfinity,
                    .validation_accuracy = -kInfinity,
+                   .residual = -1.0 / 7,
+                   .delta = 1.0 / 3,
                    .estimator_error = std::numeric_limits<double>::denorm_min(),
                    .batch_error = std::numeric_limits<double>::max(),
-                   .delta = 1.0 / 3,
                    .distance = 2};
   const std::vector<MemberRow> members = {sample_member("0.1"), odd, sample_member("0.2", 0)};
   std::int64_t study = 0;
@@ -325,6 +326,62 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommits) {
   EXPECT_EQ(reader.progress(study).done, 1U);
   Store other = read();
   expect_error([&] { other.remove_study(study); }, {path_.string(), "reading only"});
+}
+
+TEST_F(StoreTest, WorkersTellHowFarTheyAre) {
+  Store store = write();
+  const std::int64_t study = plan(store, 2);
+  EXPECT_TRUE(store.workers(study).empty());
+  store.tell(study, {.owner = this_owner(), .part = 0.25, .doing = "adam", .curve = "{}"});
+  store.tell(study, {.owner = this_owner(),
+                     .part = 0.5,
+                     .seconds_left = 60,
+                     .doing = "adam, epoch 2",
+                     .curve = R"({"epoch": [0, 1]})"});
+  const Store reader = read();
+  const std::vector<Worker> workers = reader.workers(study);
+  ASSERT_EQ(workers.size(), 1U);
+  EXPECT_EQ(workers[0].owner, this_owner());
+  EXPECT_EQ(workers[0].part, 0.5);
+  EXPECT_EQ(workers[0].seconds_left, 60);
+  EXPECT_EQ(workers[0].doing, "adam, epoch 2");
+  EXPECT_EQ(workers[0].curve, R"({"epoch": [0, 1]})");
+  EXPECT_GT(workers[0].began, 1'700'000'000);
+  EXPECT_GE(workers[0].updated, workers[0].began);
+  store.untell(study, this_owner());
+  EXPECT_TRUE(reader.workers(study).empty());
+}
+
+TEST_F(StoreTest, WorkersThatAreNoMoreAreNotListed) {
+  std::int64_t study = 0;
+  {
+    Store store = write();
+    study = plan(store, 1);
+  }
+  const pid_t pid = in_child([&] {
+    Store store = write();
+    store.tell(study, {.owner = this_owner(), .part = 0.1});
+    return store.workers(study).size() == 1 ? 0 : 1;
+  });
+  EXPECT_EQ(exit_code_of(pid), 0);
+  EXPECT_TRUE(read().workers(study).empty());
+}
+
+TEST_F(StoreTest, FindsAMemberOfAStudy) {
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  const std::int64_t other = plan(store, 1, "other");
+  store.finish(store.units(study)[0].id, "me", {sample_member("0.1"), sample_member("0.2")});
+  EXPECT_EQ(store.member_count(study), 2U);
+  EXPECT_EQ(store.member_count(other), 0U);
+  const Task task = store.tasks(study)[0];
+  const MemberRow second = store.members(task.id, true)[1];
+  const auto found = store.find_member(study, second.id);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->first.id, task.id);
+  expect_same(found->second, second);
+  EXPECT_FALSE(store.find_member(study, 999));
+  EXPECT_FALSE(store.find_member(other, second.id));
 }
 
 }  // namespace

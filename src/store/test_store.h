@@ -154,6 +154,7 @@ inline void expect_same(const MemberRow& a, const MemberRow& b) {
     EXPECT_TRUE(same_bits(p.validation_accuracy, q.validation_accuracy));
     EXPECT_TRUE(same_bits(p.estimator_error, q.estimator_error));
     EXPECT_TRUE(same_bits(p.batch_error, q.batch_error));
+    EXPECT_TRUE(same_bits(p.residual, q.residual));
     EXPECT_TRUE(same_bits(p.delta, q.delta));
     EXPECT_TRUE(same_bits(p.distance, q.distance));
   }

@@ -121,7 +121,9 @@ StudyRuns load_study(const store::Store& store, const std::string& name) {
                  .text = study.text,
                  .command = study.command,
                  .version = study.version,
+                 .target = study.target,
                  .machine = study.machine,
+                 .created = study.created,
                  .tasks = {}};
   const std::vector<OptimizerSpec> optimizers = optimizers_of(study.text);
   for (const store::Task& task : store.tasks(study.id)) {

@@ -60,7 +60,9 @@ struct StudyRuns {
   std::string text = {};     // the study file, in its canonical form
   std::string command = {};  // reproduces it
   std::string version = {};
+  std::string target = {};  // of the CPU
   std::string machine = {};
+  std::int64_t created = 0;  // seconds since 1970
   std::vector<TaskRuns> tasks = {};
 };
 

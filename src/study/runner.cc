@@ -35,6 +35,7 @@ constexpr double kMeasuringAUnit = kWorkAUnit / 10;
 constexpr int kLeaseSeconds = 600;
 constexpr double kRenewSeconds = 60;
 constexpr double kTellSeconds = 0.02;
+constexpr double kStoreSeconds = 2;  // between what is told in the store
 constexpr auto kWait = std::chrono::milliseconds(300);
 // Of a gradient's norm. The loss is then above F* by less than 1e-12 / (2 lambda).
 constexpr double kOptimumTolerance = 1e-6;
@@ -108,6 +109,8 @@ struct Runner::Work {
   double began = now();
   double renewed = now();
   double told = 0;
+  double told_store = 0;
+  double part_at_first = -1;  // what was done when this process began
   store::Study study = {};
   std::vector<store::Task> tasks = {};
   std::set<std::pair<std::size_t, std::size_t>> measured = {};  // task, optimizer: nothing to add
@@ -394,8 +397,10 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
     }
     find_optima(work);
   } catch (const train::Interrupted&) {
+    store.untell(work.study.id, work.owner);
     return false;
   }
+  store.untell(work.study.id, work.owner);
   return true;
 }
 
@@ -616,7 +621,45 @@ bool Runner::tell(Work& work, const Part& part, const train::Trainer& trainer,
     status.best += fmt::format("{}{} {:.6g}", status.best.empty() ? "" : ", ",
                                study_.optimizers[o].label, found->second);
   }
+  if (time - work.told_store > kStoreSeconds) {
+    work.told_store = time;
+    tell_store(work, part, trainer);
+  }
   return work.progress(status);
+}
+
+void Runner::tell_store(Work& work, const Part& part, const train::Trainer& trainer) const {
+  const Status& status = work.status;
+  if (work.part_at_first < 0) work.part_at_first = status.part - 1e-12;
+  const train::Member* best = nullptr;
+  for (const train::Member& member : trainer.members()) {
+    if (member.diverged || member.pruned || member.points.size() < 2) continue;
+    if (best == nullptr || member.points.back().train_loss < best->points.back().train_loss) {
+      best = &member;
+    }
+  }
+  Json curve = {{"task", task_name(plan_.tasks[part.task].spec)},
+                {"optimizer", study_.optimizers[part.optimizer].label},
+                {"seed", part.seed},
+                {"alive", trainer.alive()},
+                {"epoch", Json::array()},
+                {"train_loss", Json::array()}};
+  if (best != nullptr) {
+    curve["options"] = best->setting.options;
+    for (const train::Point& point : best->points) {
+      curve["epoch"].push_back(point.epoch);
+      curve["train_loss"].push_back(point.train_loss);
+    }
+  }
+  const double gained = status.part - work.part_at_first;
+  const bool known = gained > 1e-6 && status.seconds > 5;
+  work.store.tell(work.study.id, {.owner = work.owner,
+                                  .part = status.part,
+                                  .seconds_left = known ? std::optional((1 - status.part) / gained *
+                                                                        status.seconds)
+                                                        : std::nullopt,
+                                  .doing = status.doing,
+                                  .curve = curve.dump()});
 }
 
 /// Successive halving: after 1/eta^k of the epochs, k = K..1, the best 1/eta^(K+1-k) of the grid

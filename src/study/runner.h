@@ -124,6 +124,8 @@ class Runner {
   void train_members(Work& work, const Part& part, std::vector<store::MemberRow>& rows);
   /// Says how far it is; false if it is to stop.
   bool tell(Work& work, const Part& part, const train::Trainer& trainer, double part_done) const;
+  /// Likewise, for those who look at the store.
+  void tell_store(Work& work, const Part& part, const train::Trainer& trainer) const;
   void halve(train::Trainer& trainer) const;
   void find_optima(Work& work);
 

@@ -22,9 +22,10 @@ inline std::string bits(double value) {
 
 /// Everything that is measured but the time.
 inline std::string text_of(const train::Point& p) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {}", p.epoch, p.step, p.gradient_evaluations,
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", p.epoch, p.step, p.gradient_evaluations,
                      bits(p.train_loss), bits(p.validation_loss), bits(p.validation_accuracy),
-                     bits(p.estimator_error), bits(p.batch_error), bits(p.delta), bits(p.distance));
+                     bits(p.residual), bits(p.delta), bits(p.estimator_error), bits(p.batch_error),
+                     bits(p.distance));
 }
 
 inline std::string text_of(const store::MemberRow& member) {

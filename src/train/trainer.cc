@@ -298,7 +298,6 @@ void Trainer::diagnosed_step(std::span<const std::uint32_t> rows) {
       error += off * off;
     }
     place.diagnosed.estimator_error = error;
-    place.diagnosed.delta = place.optimizer->last().delta;
     place.optimizer->keep_estimate(false);
   }
 }
@@ -394,9 +393,11 @@ void Trainer::measure() {
     point.validation_accuracy = held_out > 0 && problem_.classifies()
                                     ? static_cast<double>(validation[place].correct) / count
                                     : kNone;
+    const Diagnostics& last = entry.optimizer->last();
+    point.residual = last.residual_norm / last.gradient_norm;
+    point.delta = last.delta;
     point.estimator_error = entry.diagnosed.estimator_error;
     point.batch_error = entry.diagnosed.batch_error;
-    point.delta = entry.diagnosed.delta;
     if (!options_.optimum.empty()) {
       point.distance = 0;
       for (std::size_t i = 0; i < dimension_; ++i) {
@@ -472,9 +473,10 @@ void Trainer::save(std::ostream& stream) const {
       writer.number("train_loss", point.train_loss);
       writer.number("validation_loss", point.validation_loss);
       writer.number("validation_accuracy", point.validation_accuracy);
+      writer.number("residual", point.residual);
+      writer.number("delta", point.delta);
       writer.number("estimator_error", point.estimator_error);
       writer.number("batch_error", point.batch_error);
-      writer.number("delta", point.delta);
       writer.number("distance", point.distance);
     }
   }
@@ -519,9 +521,10 @@ void Trainer::load(std::istream& stream) {
       point.train_loss = reader.number("train_loss");
       point.validation_loss = reader.number("validation_loss");
       point.validation_accuracy = reader.number("validation_accuracy");
+      point.residual = reader.number("residual");
+      point.delta = reader.number("delta");
       point.estimator_error = reader.number("estimator_error");
       point.batch_error = reader.number("batch_error");
-      point.delta = reader.number("delta");
       point.distance = reader.number("distance");
       member.points.push_back(point);
     }

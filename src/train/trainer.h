@@ -77,10 +77,12 @@ struct Point {
   double train_loss = 0;
   double validation_loss = 0;  // NaN where there is no validation part
   double validation_accuracy = 0;
+  // Of the epoch's last step, as in Diagnostics; NaN at the start and where nothing is trained:
+  double residual = std::numeric_limits<double>::quiet_NaN();  // its norm over the gradient's
+  double delta = std::numeric_limits<double>::quiet_NaN();
   // NaN unless asked for, and at the start:
   double estimator_error = std::numeric_limits<double>::quiet_NaN();  // |G - grad F|^2
   double batch_error = std::numeric_limits<double>::quiet_NaN();      // |g - grad F|^2
-  double delta = std::numeric_limits<double>::quiet_NaN();            // as in Diagnostics
   double distance = std::numeric_limits<double>::quiet_NaN();         // |w - w*|^2
 };
 

@@ -192,9 +192,17 @@ TEST(Trainer, MeasuresEstimators) {
   }
   EXPECT_LT(ratio, 0.5);
   EXPECT_GT(members[2].points.back().delta, 0.1);
+  // The residual of a trained estimator is nearer than the gradient is long, once it has learned.
+  EXPECT_TRUE(std::isnan(members[2].points[0].residual));
+  EXPECT_GT(members[2].points.back().residual, 0);
+  EXPECT_LT(members[2].points.back().residual, 2);
+  EXPECT_TRUE(std::isnan(sgd.residual));
   options.diagnose = false;
   const std::vector<Member> plain = train_all(*problem, settings, options, 1);
   for (std::size_t i = 0; i < members.size(); ++i) expect_same(members[i], plain[i]);
+  // These cost nothing, and are there without being asked for.
+  EXPECT_EQ(plain[2].points.back().residual, members[2].points.back().residual);
+  EXPECT_EQ(plain[2].points.back().delta, members[2].points.back().delta);
 }
 
 TEST(Trainer, DivergedMembersLeaveAtOnce) {

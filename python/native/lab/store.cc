@@ -119,8 +119,8 @@ py::dict load_study(const std::string& path, const std::string& name) {
 void add_store(py::module_& module) {
   using train::Point;
   PYBIND11_NUMPY_DTYPE(Point, epoch, step, gradient_evaluations, seconds, train_loss,
-                       validation_loss, validation_accuracy, estimator_error, batch_error, delta,
-                       distance);
+                       validation_loss, validation_accuracy, residual, delta, estimator_error,
+                       batch_error, distance);
   module.def("studies", &studies, py::arg("path"));
   module.def("load_study", &load_study, py::arg("path"), py::arg("name"));
 }

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+// `tandem serve`: the dashboard over one or more stores.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <CLI/CLI.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/interrupt.h"
+#include "cli/command.h"
+#include "report/web_assets.h"
+
+#ifdef TANDEM_SERVE
+#include "serve/guard.h"
+#include "serve/server.h"
+#include "store/store.h"
+#endif
+
+namespace tandem::cli {
+namespace {
+
+struct Options {
+  std::vector<std::filesystem::path> stores;
+  std::string host = "127.0.0.1";
+  int port = 8127;
+};
+
+#ifdef TANDEM_SERVE
+
+/// A token of the user's own, or a new one, where others than this machine can reach the address.
+std::string token_for(const std::string& host) {
+  if (const char* own = std::getenv("TANDEM_SERVE_TOKEN"); own != nullptr && *own != '\0') {
+    const std::string token = own;
+    if (token.size() < 16 || token.find_first_of(" ;,\"\t\r\n") != std::string::npos) {
+      throw std::invalid_argument(
+          "Invalid TANDEM_SERVE_TOKEN: expected 16 characters or more, without spaces, quotes, "
+          "commas and semicolons");
+    }
+    return token;
+  }
+  return serve::is_loopback(host) ? std::string() : serve::new_token();
+}
+
+int run_serve(const Options& options, const Common& common) {
+  if (!report::web_available()) {
+    fmt::print(stderr,
+               "tandem: this program was built without the front end, for which it needs node 18 "
+               "or later and npm (Debian: nodejs npm); `tandem report` shows what a store holds\n");
+    return kFailed;
+  }
+  std::vector<std::filesystem::path> stores = options.stores;
+  if (stores.empty()) stores = {"tandem.db"};
+  for (const std::filesystem::path& store : stores) {
+    store::Store::open(store, store::Store::Mode::read);  // says now what is wrong with it
+  }
+  const std::string token = token_for(options.host);
+  serve::Server server(
+      {.stores = stores, .host = options.host, .port = options.port, .token = token});
+  // Whoever trains on this machine goes first.
+  setpriority(PRIO_PROCESS, 0, 10);
+  const std::string name =
+      options.host.find(':') == std::string::npos ? options.host : "[" + options.host + "]";
+  const std::string address =
+      fmt::format("http://{}:{}/{}", name, server.port(), token.empty() ? "" : "?token=" + token);
+  if (common.json) {
+    fmt::print("{}\n", nlohmann::json{{"event", "listening"}, {"address", address}}.dump());
+  } else {
+    fmt::print("The dashboard is at {} until Ctrl-C.\n", address);
+    if (!serve::is_loopback(options.host) && !common.quiet) {
+      fmt::print("Whoever has this address can see the stores; what passes is not encrypted.\n");
+    }
+  }
+  std::fflush(stdout);
+  catch_interrupts();
+  std::thread stopping([&] {
+    while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    server.stop();
+  });
+  server.run();
+  stopping.join();
+  return kDone;
+}
+
+#else
+
+int run_serve(const Options&, const Common&) {
+  fmt::print(stderr,
+             "tandem: this program was built without the dashboard, for which it needs "
+             "cpp-httplib (Debian: libcpp-httplib-dev)\n");
+  return kFailed;
+}
+
+#endif
+
+}  // namespace
+
+void add_serve(CLI::App& app, const Common& common, Job& job) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "serve",
+      "Example: tandem serve --store kdd.db\n\n"
+      "A dashboard in the browser: studies, their progress while they run, curves, runs. It only "
+      "reads.");
+  command->add_option("--store", options->stores, "A run store, as often as needed [tandem.db]");
+  command
+      ->add_option("--host", options->host,
+                   "Address to listen on; beyond this machine a token is asked for")
+      ->capture_default_str();
+  command->add_option("--port", options->port, "Port to listen on; 0 is any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->callback([options, &common, &job] {
+    job = [options, &common] { return run_serve(*options, common); };
+  });
+}
+
+}  // namespace tandem::cli
