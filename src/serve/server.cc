@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // A stream of events keeps a thread of httplib's, asleep, as long as its viewer is there.
-constexpr std::size_t kThreads = 128;
+constexpr int kThreads = 128;
 constexpr int kStreams = 100;
 constexpr auto kLook = 1s;        // between looks at the stores, while somebody looks on
 constexpr auto kHeartbeat = 15s;  // so that a viewer who left is noticed
@@ -175,9 +175,11 @@ Server::Server(const ServerOptions& options) : impl_(std::make_unique<Impl>(opti
   httplib::Server& server = impl_->server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   // Without httplib's SO_REUSEPORT, with which two servers share a port in silence.
-  server.set_socket_options([](socket_t socket) {
+  socket_t listening = INVALID_SOCKET;
+  server.set_socket_options([&listening](socket_t socket) {
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    listening = socket;
   });
   server.set_payload_max_length(4096);  // nobody has anything to tell
   server.set_read_timeout(10s);
@@ -227,6 +229,9 @@ Server::Server(const ServerOptions& options) : impl_(std::make_unique<Impl>(opti
                     "machine's; --port 0 takes one that is free",
                     options.host, options.port));
   }
+  // httplib's queue is of five: viewers who come at the same moment would wait for seconds or minutes.
+  ::listen(listening, kThreads);
+  server.set_socket_options({});
   impl_->guard = std::make_unique<Guard>(impl_->port, options.token);
 }
 
