@@ -5,12 +5,16 @@
     bench/viewers.py [--program build-release/tandem] [--viewers 50] [--repeats 5] [--epochs 60]
 
 Runs the same study in turns alone, and with `tandem serve` and viewers that do what the page does: follow the events,
-and fetch the study when it changed, at most every five seconds. Prints a line of JSON.
+and fetch the study when it changed, at most every five seconds. Prints a line of JSON. Times of a run differ by more than
+the viewers' part on most machines, so it tells too which share of all cores' time the server took, and the viewers of this
+script, which real ones take elsewhere or in a browser.
 """
 import argparse
 import http.client
 import json
+import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -69,10 +73,16 @@ class Viewer:
             pass  # the server has ended
 
 
+def share(now, before, seconds):
+    """Of the time of all cores."""
+    used = now.ru_utime + now.ru_stime - (before.ru_utime + before.ru_stime if before else 0)
+    return used / seconds / os.cpu_count()
+
+
 def run(program, folder, viewers, repeat):
     store = folder / f"{viewers}-{repeat}.db"
     study = [program, "study", str(folder / "study.toml"), "--store", str(store), "-q"]
-    server, looking = None, []
+    server, looking, shares = None, [], (0, 0)
     if viewers:
         # The store is there before anybody looks at it.
         subprocess.run(study[:-1] + ["--dry-run"], check=True, capture_output=True)
@@ -82,6 +92,7 @@ def run(program, folder, viewers, repeat):
         port = int(json.loads(server.stdout.readline())["address"].rsplit(":", 1)[1].strip("/"))
         looking = [Viewer(port) for _ in range(viewers)]
         time.sleep(1)
+    mine = resource.getrusage(resource.RUSAGE_SELF)
     began = time.monotonic()
     subprocess.run(study, check=True, capture_output=True)
     seconds = time.monotonic() - began
@@ -89,8 +100,9 @@ def run(program, folder, viewers, repeat):
         for viewer in looking:
             viewer.open = False
         server.terminate()
-        server.wait()
-    return seconds, sum(v.events for v in looking), sum(v.bytes for v in looking)
+        used = os.wait4(server.pid, 0)[2]
+        shares = (share(used, None, seconds), share(resource.getrusage(resource.RUSAGE_SELF), mine, seconds))
+    return seconds, sum(v.events for v in looking), sum(v.bytes for v in looking), shares
 
 
 def main():
@@ -107,11 +119,12 @@ def main():
         (folder / "tiny.toml").write_text(tiny)
         subprocess.run([options.program, "study", str(folder / "tiny.toml"), "--store", str(folder / "empty.db"), "-q"],
                        check=True, capture_output=True)
-        alone, watched, events, sent = [], [], 0, 0
+        alone, watched, shares, events, sent = [], [], [], 0, 0
         for repeat in range(options.repeats):
             alone.append(run(options.program, folder, 0, repeat)[0])
-            seconds, more_events, more_sent = run(options.program, folder, options.viewers, repeat)
+            seconds, more_events, more_sent, taken = run(options.program, folder, options.viewers, repeat)
             watched.append(seconds)
+            shares.append(taken)
             events, sent = events + more_events, sent + more_sent
         slower = [w / a - 1 for a, w in zip(alone, watched)]
         print(json.dumps({
@@ -121,6 +134,8 @@ def main():
             "seconds_watched": round(statistics.median(watched), 2),
             "slower_percent": round(100 * statistics.median(slower), 2),
             "slower_percent_each": [round(100 * s, 1) for s in slower],
+            "server_percent_of_cores": round(100 * statistics.median(s for s, _ in shares), 2),
+            "viewers_percent_of_cores": round(100 * statistics.median(v for _, v in shares), 2),
             "events_a_viewer": round(events / options.viewers / options.repeats, 1),
             "megabytes_sent": round(sent / 1e6, 1),
         }))

@@ -70,6 +70,19 @@ describe("the frame of a chart", () => {
   });
 });
 
+describe("an axis of whole numbers", () => {
+  it("names no others", () => {
+    const values = (xWhole: boolean) =>
+      frameOf(
+        { width: 900, height: 170 },
+        { x: [1, 5], y: [0, 1] },
+        { xLog: false, yLog: false, xWhole },
+      ).xTicks.map(({ value }) => value);
+    expect(values(true)).toEqual([1, 2, 3, 4, 5]);
+    expect(values(false)).toContain(1.5);
+  });
+});
+
 describe("paths", () => {
   const x = scale([0, 2], [0, 200], false);
   const y = scale([0, 10], [100, 0], false);

@@ -23,6 +23,8 @@ export interface LineFigure {
   xLabel: string;
   yLabel: string;
   xLog: boolean;
+  /** Nothing lies between whole numbers: they alone are named. */
+  xWhole?: boolean;
   yLog: boolean;
   series: Series[];
   levels: Level[];

@@ -46,7 +46,7 @@ function rightEnd(width: number, left: number, x: Scale, xTicks: Tick[]): number
 }
 
 /** Where the axes are: labels have room however long they are. */
-export function frameOf(size: Size, view: View, figure: { xLog: boolean; yLog: boolean }): Frame {
+export function frameOf(size: Size, view: View, figure: Pick<LineFigure, "xLog" | "yLog" | "xWhole">): Frame {
   const top = 10;
   const bottom = size.height - 44;
   const y = scale(view.y, [bottom, top], figure.yLog);
@@ -55,7 +55,9 @@ export function frameOf(size: Size, view: View, figure: { xLog: boolean; yLog: b
   const left = Math.max(64, Math.ceil(TITLE + widest + GAP));
   const wide: Range = [left, size.width - 14];
   const x = scale(view.x, wide, figure.xLog);
-  const xTicks = ticks(x, tickCount(wide, 80));
+  const xTicks = ticks(x, tickCount(wide, 80)).filter(
+    ({ value }) => !figure.xWhole || Number.isInteger(value),
+  );
   const right = rightEnd(size.width, left, x, xTicks);
   return { left, right, top, bottom, x: x.range([left, right]), y, xTicks, yTicks };
 }

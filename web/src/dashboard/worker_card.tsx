@@ -27,6 +27,7 @@ function curveFigure(worker: Worker): LineFigure {
     xLabel: "epoch",
     yLabel: "training loss",
     xLog: false,
+    xWhole: true,
     yLog: spansDecade([curve]),
     series: [{ label: worker.curve.optimizer ?? "", colour: "#0072B2", dash: [], curve }],
     levels: [],

@@ -243,6 +243,7 @@ function figureOf(task: Task, choice: Choice, measure: Measure): LineFigure {
     xLabel: axis.label,
     yLabel: measure.yLabel,
     xLog: false,
+    xWhole: choice.x === "epoch" || choice.x === "step",
     yLog,
     series,
     levels: measure.levels ?? [],
