@@ -19,6 +19,7 @@
 #include "cli/test_program.h"
 #include "export/test_reader.h"
 #include "store/store.h"
+#include "store/test_small_study.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::cli {
@@ -73,33 +74,9 @@ class ExportCommand : public ::testing::Test {
   /// to lead out of the folder.
   void fill(const std::string& name) const {
     Store store = Store::open(store_, Store::Mode::write);
-    const store::Study study = store.ensure_study({.name = name,
-                                                   .text = "epochs = 1\n# \"quoted\"",
-                                                   .fingerprint = "f",
-                                                   .version = "1.2.3",
-                                                   .target = "AVX2",
-                                                   .machine = "m",
-                                                   .command = "tandem study kdd.toml",
-                                                   .created = 1'700'000'000,
-                                                   .epochs = 1,
-                                                   .tune_seed = 0,
-                                                   .seeds = {5}});
-    const store::Task task = store.ensure_task({.study_id = study.id,
-                                                .key = "../t",
-                                                .data = "nsl-kdd",
-                                                .model = "logistic",
-                                                .lambda = 0.023,
-                                                .batch = 64,
-                                                .samples = 100,
-                                                .dimension = 10,
-                                                .data_hash = "h",
-                                                .optimum = 0.125});
-    store.add_units(study.id, {{.task_id = task.id, .key = "tune", .optimizer = "a,\"b\""},
-                               {.task_id = task.id,
-                                .key = "measure",
-                                .optimizer = "a,\"b\"",
-                                .phase = Phase::measure,
-                                .seed = 5}});
+    const std::int64_t study = store::add_small_study(
+        store,
+        {.name = name, .text = "epochs = 1\n# \"quoted\"", .task = "../t", .optimizer = "a,\"b\""});
     const double none = std::nan("");
     const auto member = [&](const std::string& lr, double loss, Phase phase, std::uint64_t seed) {
       return store::MemberRow{
@@ -124,7 +101,7 @@ class ExportCommand : public ::testing::Test {
                .batch_error = 4,
                .distance = 9}}};
     };
-    const auto units = store.units(study.id);
+    const auto units = store.units(study);
     store::MemberRow wild = member("9", none, Phase::tune, 0);
     wild.diverged = true;
     store.finish(units[0].id, "me", {member("0.1", 0.5, Phase::tune, 0), wild});

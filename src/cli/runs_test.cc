@@ -11,6 +11,7 @@
 
 #include "cli/test_program.h"
 #include "store/store.h"
+#include "store/test_small_study.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::cli {
@@ -30,33 +31,7 @@ class RunsCommand : public ::testing::Test {
   static std::int64_t fill(const std::string& path, const std::string& study_name,
                            std::size_t finished) {
     Store store = Store::open(path, Store::Mode::write);
-    const store::Study study = store.ensure_study({.name = study_name,
-                                                   .text = "epochs = 1",
-                                                   .fingerprint = "f",
-                                                   .version = "1.2.3",
-                                                   .target = "AVX2",
-                                                   .machine = "m",
-                                                   .command = "tandem study kdd.toml",
-                                                   .created = 1'700'000'000,
-                                                   .epochs = 1,
-                                                   .tune_seed = 0,
-                                                   .seeds = {5}});
-    const store::Task task = store.ensure_task({.study_id = study.id,
-                                                .key = "t",
-                                                .data = "nsl-kdd",
-                                                .model = "logistic",
-                                                .lambda = 0.023,
-                                                .batch = 64,
-                                                .samples = 100,
-                                                .dimension = 10,
-                                                .data_hash = "h",
-                                                .optimum = 0.125});
-    store.add_units(study.id, {{.task_id = task.id, .key = "tune", .optimizer = "adam"},
-                               {.task_id = task.id,
-                                .key = "measure",
-                                .optimizer = "adam",
-                                .phase = Phase::measure,
-                                .seed = 5}});
+    const std::int64_t study = store::add_small_study(store, {.name = study_name});
     const auto member = [](const std::string& lr, double loss, Phase phase, std::uint64_t seed) {
       return store::MemberRow{
           .optimizer = "adam",
@@ -67,7 +42,7 @@ class RunsCommand : public ::testing::Test {
           .phase = phase,
           .points = {{.epoch = 0, .train_loss = 2}, {.epoch = 1, .train_loss = loss}}};
     };
-    const auto units = store.units(study.id);
+    const auto units = store.units(study);
     if (finished > 0) {
       store::MemberRow wild = member("9", -1, Phase::tune, 0);
       wild.diverged = true;
@@ -77,7 +52,7 @@ class RunsCommand : public ::testing::Test {
     if (finished > 1) {
       store.finish(units[1].id, "me", {member("0.2", 0.375, Phase::measure, 5)});
     }
-    return study.id;
+    return study;
   }
 
   Result runs(const std::string& arguments, bool errors = false) const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "store/store.h"
+#include "store/test_small_study.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::serve {
@@ -63,35 +64,11 @@ class ServerTest : public ::testing::Test {
   /// A study of one task and two units: three settings tuned, one of them measured.
   void fill(const std::string& name, std::size_t finished = 2) {
     Store store = Store::open(path_, Store::Mode::write);
-    const store::Study study = store.ensure_study({.name = name,
-                                                   .text = "{}",
-                                                   .fingerprint = "f",
-                                                   .version = "1.2.3",
-                                                   .target = "AVX2",
-                                                   .machine = "m",
-                                                   .command = "tandem study x.toml",
-                                                   .created = 1'700'000'000,
-                                                   .epochs = 1,
-                                                   .tune_seed = 3,
-                                                   .seeds = {5}});
-    study_ = study.id;
-    const store::Task task =
-        store.ensure_task({.study_id = study.id,
-                           .key = "nsl-kdd words=9 logistic lambda=0.023 batch=64 init=zeros",
-                           .data = "nsl-kdd",
-                           .model = "logistic",
-                           .lambda = 0.023,
-                           .batch = 64,
-                           .samples = 100,
-                           .dimension = 10,
-                           .data_hash = "h",
-                           .optimum = 0.125});
-    store.add_units(study.id, {{.task_id = task.id, .key = "tune", .optimizer = "adam"},
-                               {.task_id = task.id,
-                                .key = "measure",
-                                .optimizer = "adam",
-                                .phase = Phase::measure,
-                                .seed = 5}});
+    study_ = store::add_small_study(
+        store, {.name = name,
+                .text = "{}",
+                .task = "nsl-kdd words=9 logistic lambda=0.023 batch=64 init=zeros",
+                .tune_seed = 3});
     for (std::size_t i = 0; i < finished; ++i) finish(i);
   }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -108,7 +109,7 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
                       {"workers", std::move(at_work)},
                       {"revision", revision(study.id)}});
     }
-  } catch (const store::StoreError& trouble) {
+  } catch (const std::exception& trouble) {
     error = trouble.what();
     store_.reset();
     list = Json::array();

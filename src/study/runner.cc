@@ -653,13 +653,17 @@ void Runner::tell_store(Work& work, const Part& part, const train::Trainer& trai
   }
   const double gained = status.part - work.part_at_first;
   const bool known = gained > 1e-6 && status.seconds > 5;
-  work.store.tell(work.study.id, {.owner = work.owner,
-                                  .part = status.part,
-                                  .seconds_left = known ? std::optional((1 - status.part) / gained *
-                                                                        status.seconds)
-                                                        : std::nullopt,
-                                  .doing = status.doing,
-                                  .curve = curve.dump()});
+  try {
+    work.store.tell(work.study.id, {.owner = work.owner,
+                                    .part = status.part,
+                                    .seconds_left = known ? std::optional((1 - status.part) /
+                                                                          gained * status.seconds)
+                                                          : std::nullopt,
+                                    .doing = status.doing,
+                                    .curve = curve.dump()});
+  } catch (const store::StoreError&) {
+    // It is no result. If the store is out of order, whoever writes one to it will say so.
+  }
 }
 
 /// Successive halving: after 1/eta^k of the epochs, k = K..1, the best 1/eta^(K+1-k) of the grid

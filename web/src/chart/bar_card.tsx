@@ -7,6 +7,7 @@ import { filePaint, FONT } from "./paint";
 import { scale } from "./scale";
 import { Sheet, sheetHead, type Drawn } from "./sheet";
 import { textWidth } from "./text";
+import { CardHead } from "./card_head";
 
 export interface BarFigure {
   title: string;
@@ -65,16 +66,13 @@ export function barSheet(figure: BarFigure): Drawn {
 export function BarCard({ figure, caption }: { figure: BarFigure; caption: string }) {
   return (
     <figure class="card wide" data-chart="importance">
-      <div class="card-head">
-        <h5>{figure.title}</h5>
-        <div class="card-tools" role="group" aria-label={`Tools of ${figure.title}`}>
-          <SaveButtons
-            title={figure.title}
-            name={`${figure.title} ${figure.subject}`}
-            drawn={() => barSheet(figure)}
-          />
-        </div>
-      </div>
+      <CardHead title={figure.title}>
+        <SaveButtons
+          title={figure.title}
+          name={`${figure.title} ${figure.subject}`}
+          drawn={() => barSheet(figure)}
+        />
+      </CardHead>
       <table class="bars">
         <caption class="visually-hidden">Share of the variance of ranks that each option explains</caption>
         <tbody>

@@ -12,6 +12,7 @@ import { savePng, saveSvg } from "./save";
 import { lineSheet, type Drawn } from "./sheet";
 import { WHOLE } from "./view";
 import { zoomOf } from "./zooms";
+import { CardHead } from "./card_head";
 
 /** Series that the legend shows, the same list as long as it does not change. */
 function useShown(figure: LineFigure) {
@@ -48,33 +49,30 @@ export function ChartCard({ figure, wide = false }: { figure: LineFigure; wide?:
   const isWhole = zoom.value.x === null && zoom.value.y === null;
   return (
     <figure class={`card${wide ? " wide" : ""}`} data-chart={figure.id}>
-      <div class="card-head">
-        <h5>{figure.title}</h5>
-        <div class="card-tools" role="group" aria-label={`Tools of ${figure.title}`}>
-          <button type="button" aria-label="Zoom in" onClick={() => zoomBy(zoom, figure, shown, 0.5)}>
-            +
-          </button>
-          <button
-            type="button"
-            aria-label="Zoom out"
-            disabled={isWhole}
-            onClick={() => zoomBy(zoom, figure, shown, 2)}
-          >
-            −
-          </button>
-          <button type="button" disabled={isWhole} onClick={() => (zoom.value = WHOLE)}>
-            Reset
-          </button>
-          <SaveButtons
-            title={figure.title}
-            name={`${figure.title} ${figure.subject}`}
-            drawn={() => lineSheet(figure, shown, zoom.value, band)}
-          />
-          <button type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
-            Data
-          </button>
-        </div>
-      </div>
+      <CardHead title={figure.title}>
+        <button type="button" aria-label="Zoom in" onClick={() => zoomBy(zoom, figure, shown, 0.5)}>
+          +
+        </button>
+        <button
+          type="button"
+          aria-label="Zoom out"
+          disabled={isWhole}
+          onClick={() => zoomBy(zoom, figure, shown, 2)}
+        >
+          −
+        </button>
+        <button type="button" disabled={isWhole} onClick={() => (zoom.value = WHOLE)}>
+          Reset
+        </button>
+        <SaveButtons
+          title={figure.title}
+          name={`${figure.title} ${figure.subject}`}
+          drawn={() => lineSheet(figure, shown, zoom.value, band)}
+        />
+        <button type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+          Data
+        </button>
+      </CardHead>
       <Lazy height={320}>{() => <LineChart figure={figure} shown={shown} band={band} zoom={zoom} />}</Lazy>
       <Caption>{figure.caption}</Caption>
       {open.value && <DataTable figure={figure} shown={shown} />}

@@ -6,6 +6,7 @@ import { cellText, Heat, heatSize, type HeatFigure } from "./heat_map";
 import { useWidth } from "./measure";
 import { filePaint, screenPaint } from "./paint";
 import { Sheet, sheetHead, type Drawn } from "./sheet";
+import { CardHead } from "./card_head";
 
 function heatSheet(figure: HeatFigure): Drawn {
   const head = sheetHead([]);
@@ -29,19 +30,16 @@ export function HeatCard({ figure, caption }: { figure: HeatFigure; caption: str
   const size = heatSize(figure.map, width);
   return (
     <figure class="card" data-chart={`heat-${figure.kind}`}>
-      <div class="card-head">
-        <h5>{figure.title}</h5>
-        <div class="card-tools" role="group" aria-label={`Tools of ${figure.title}`}>
-          <SaveButtons
-            title={figure.title}
-            name={`${figure.title} ${figure.subject}`}
-            drawn={() => heatSheet(figure)}
-          />
-          <button type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
-            Data
-          </button>
-        </div>
-      </div>
+      <CardHead title={figure.title}>
+        <SaveButtons
+          title={figure.title}
+          name={`${figure.title} ${figure.subject}`}
+          drawn={() => heatSheet(figure)}
+        />
+        <button type="button" aria-expanded={open.value} onClick={() => (open.value = !open.value)}>
+          Data
+        </button>
+      </CardHead>
       <div class="chart" ref={holder}>
         <svg
           viewBox={`0 0 ${size.width} ${size.height}`}

@@ -7,6 +7,7 @@ import { useWidth } from "./measure";
 import { filePaint, screenPaint } from "./paint";
 import { Sheet, sheetHead, type Drawn } from "./sheet";
 import { STRIP_HEIGHT, StripPlot, type Strip, type StripFigure } from "./strip_plot";
+import { CardHead } from "./card_head";
 
 const SHEET_WIDTH = 880;
 const MARGIN = 16;
@@ -40,16 +41,13 @@ export function stripSheet(figure: StripFigure): Drawn {
 export function StripCard({ figure, caption }: { figure: StripFigure; caption: string }) {
   return (
     <figure class="card wide" data-chart="strips">
-      <div class="card-head">
-        <h5>{figure.title}</h5>
-        <div class="card-tools" role="group" aria-label={`Tools of ${figure.title}`}>
-          <SaveButtons
-            title={figure.title}
-            name={`${figure.title} ${figure.subject}`}
-            drawn={() => stripSheet(figure)}
-          />
-        </div>
-      </div>
+      <CardHead title={figure.title}>
+        <SaveButtons
+          title={figure.title}
+          name={`${figure.title} ${figure.subject}`}
+          drawn={() => stripSheet(figure)}
+        />
+      </CardHead>
       <div class="strips">
         {figure.strips.map((strip) => (
           <ScreenStrip key={strip.option} figure={figure} strip={strip} />
