@@ -38,7 +38,7 @@ struct Options {
 /// A token of the user's own, or a new one, where others than this machine can reach the address.
 std::string token_for(const std::string& host) {
   if (const char* own = std::getenv("TANDEM_SERVE_TOKEN"); own != nullptr && *own != '\0') {
-    const std::string token = own;
+    std::string token = own;
     if (token.size() < 16 || token.find_first_of(" ;,\"\t\r\n") != std::string::npos) {
       throw std::invalid_argument(
           "Invalid TANDEM_SERVE_TOKEN: expected 16 characters or more, without spaces, quotes, "

@@ -148,7 +148,7 @@ Catalogue::Text Catalogue::kept(const char* kind, std::size_t store, std::int64_
     const auto text = texts_.find(key);
     if (text != texts_.end() && text->second.revision == revision) return text->second.text;
   }
-  const Text text = text_of(make(source.now(), *found));
+  Text text = text_of(make(source.now(), *found));
   const std::lock_guard texts(mutex_);
   if (texts_.size() >= kTexts && !texts_.contains(key)) texts_.clear();
   texts_[key] = {.revision = revision, .text = text};

@@ -202,7 +202,7 @@ Server::Server(const ServerOptions& options) : impl_(std::make_unique<Impl>(opti
   server.set_exception_handler(
       [](const httplib::Request&, httplib::Response& response, std::exception_ptr thrown) {
         try {
-          std::rethrow_exception(thrown);
+          std::rethrow_exception(std::move(thrown));
         } catch (const std::exception& error) {
           fail(response, 500, error.what());
         } catch (...) {

@@ -117,9 +117,9 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
   return list;
 }
 
-std::optional<store::Study> Catalogue::Source::find(std::int64_t id) {
-  for (const store::Study& study : now().studies()) {
-    if (study.id == id) return study;
+std::optional<store::Study> Catalogue::Source::find(std::int64_t study) {
+  for (const store::Study& one : now().studies()) {
+    if (one.id == study) return one;
   }
   return std::nullopt;
 }

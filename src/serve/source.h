@@ -25,7 +25,7 @@ struct Catalogue::Source {
   const store::Store& now();
   /// The studies and how far they are, in the form of the overview; `error` says why there are
   /// none.
-  nlohmann::ordered_json studies(std::size_t number);
+  nlohmann::ordered_json studies(std::size_t number_of_store);
 
   std::optional<store::Study> find(std::int64_t study);
   /// Grows with what there is to see of a study beyond its progress.
