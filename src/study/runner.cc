@@ -19,6 +19,7 @@
 #include "models/make_problem.h"
 #include "study/comparison.h"
 #include "study/optimum.h"
+#include "study/runner_work.h"
 #include "train/plan.h"
 
 namespace tandem::study {
@@ -31,18 +32,9 @@ constexpr double kWorkAUnit = 2.5e10;
 constexpr std::size_t kMostMembersAUnit = 512;
 // Runs that measure are one after another, each as a population of one.
 constexpr double kMeasuringAUnit = kWorkAUnit / 10;
-// A dead process of this machine is noticed at once, one of another machine after this time.
-constexpr int kLeaseSeconds = 600;
-constexpr double kRenewSeconds = 60;
-constexpr double kTellSeconds = 0.02;
-constexpr double kStoreSeconds = 2;  // between what is told in the store
 constexpr auto kWait = std::chrono::milliseconds(300);
 // Of a gradient's norm. The loss is then above F* by less than 1e-12 / (2 lambda).
 constexpr double kOptimumTolerance = 1e-6;
-
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 /// Adds the time that it lives to a sum.
 class Stopwatch {
@@ -101,35 +93,6 @@ OptionMap resolved_options(const train::Setting& setting) {
   for (const auto& [name, value] : setting.options) options[name] = value;
   return options;
 }
-
-struct Runner::Work {
-  store::Store& store;
-  const std::function<bool(const Status&)>& progress;
-  std::string owner = store::this_owner();
-  double began = now();
-  double renewed = now();
-  double told = 0;
-  double told_store = 0;
-  double part_at_first = -1;  // what was done when this process began
-  store::Study study = {};
-  std::vector<store::Task> tasks = {};
-  std::set<std::pair<std::size_t, std::size_t>> measured = {};  // task, optimizer: nothing to add
-  double all_work = 0;
-  double work_done = 0;
-  Status status = {};
-  std::map<std::pair<std::size_t, std::size_t>, double> best = {};  // task, optimizer; 0: none yet
-};
-
-/// What one population of a unit is, and which part of the unit.
-struct Runner::Part {
-  const store::Unit& unit;
-  std::size_t task = 0;
-  std::size_t optimizer = 0;
-  std::vector<train::Setting> settings = {};
-  std::uint64_t seed = 0;
-  double begin = 0;
-  double share = 1;
-};
 
 Runner::Runner(StudySpec study, RunOptions options)
     : study_(std::move(study)), options_(std::move(options)) {
@@ -589,80 +552,6 @@ void Runner::train_members(Work& work, const Part& part, std::vector<store::Memb
                       .state_bytes = member.state_bytes,
                       .points = member.points});
     }
-  }
-}
-
-bool Runner::tell(Work& work, const Part& part, const train::Trainer& trainer,
-                  double part_done) const {
-  const double time = now();
-  if (time - work.renewed > kRenewSeconds) {
-    work.store.renew(part.unit.id, work.owner, kLeaseSeconds);
-    work.renewed = time;
-  }
-  if (time - work.told < kTellSeconds) return true;
-  work.told = time;
-  const double members =
-      static_cast<double>(part.settings.size()) / part.share;  // of the whole unit
-  Status& status = work.status;
-  status.part =
-      (work.work_done + part_done * members * work_of(part.task, part.optimizer)) / work.all_work;
-  status.doing = fmt::format(
-      "{}: {}{}, epoch {} of {}", task_name(plan_.tasks[part.task].spec),
-      study_.optimizers[part.optimizer].label,
-      part.unit.phase == store::Phase::tune ? "" : fmt::format(" on seed {}", part.seed),
-      trainer.epochs_done() + 1, study_.epochs);
-  status.alive = trainer.alive();
-  status.member_epochs = timing_.member_epochs;
-  status.seconds = time - work.began;
-  status.best.clear();
-  for (std::size_t o = 0; o < study_.optimizers.size(); ++o) {
-    const auto found = work.best.find({part.task, o});
-    if (found == work.best.end() || found->second == 0) continue;
-    status.best += fmt::format("{}{} {:.6g}", status.best.empty() ? "" : ", ",
-                               study_.optimizers[o].label, found->second);
-  }
-  if (time - work.told_store > kStoreSeconds) {
-    work.told_store = time;
-    tell_store(work, part, trainer);
-  }
-  return work.progress(status);
-}
-
-void Runner::tell_store(Work& work, const Part& part, const train::Trainer& trainer) const {
-  const Status& status = work.status;
-  if (work.part_at_first < 0) work.part_at_first = status.part - 1e-12;
-  const train::Member* best = nullptr;
-  for (const train::Member& member : trainer.members()) {
-    if (member.diverged || member.pruned || member.points.size() < 2) continue;
-    if (best == nullptr || member.points.back().train_loss < best->points.back().train_loss) {
-      best = &member;
-    }
-  }
-  Json curve = {{"task", task_name(plan_.tasks[part.task].spec)},
-                {"optimizer", study_.optimizers[part.optimizer].label},
-                {"seed", part.seed},
-                {"alive", trainer.alive()},
-                {"epoch", Json::array()},
-                {"train_loss", Json::array()}};
-  if (best != nullptr) {
-    curve["options"] = best->setting.options;
-    for (const train::Point& point : best->points) {
-      curve["epoch"].push_back(point.epoch);
-      curve["train_loss"].push_back(point.train_loss);
-    }
-  }
-  const double gained = status.part - work.part_at_first;
-  const bool known = gained > 1e-6 && status.seconds > 5;
-  try {
-    work.store.tell(work.study.id, {.owner = work.owner,
-                                    .part = status.part,
-                                    .seconds_left = known ? std::optional((1 - status.part) /
-                                                                          gained * status.seconds)
-                                                          : std::nullopt,
-                                    .doing = status.doing,
-                                    .curve = curve.dump()});
-  } catch (const store::StoreError&) {
-    // It is no result. If the store is out of order, whoever writes one to it will say so.
   }
 }
 
