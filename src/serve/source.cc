@@ -29,6 +29,13 @@ Json to_json(const store::Worker& worker) {
           {"curve", curve.is_object() ? curve : Json::object()}};
 }
 
+/// Grows with what there is to see of a study beyond its progress.
+std::int64_t revision_of(const std::vector<store::Task>& tasks, const store::Progress& progress) {
+  const auto optima = std::count_if(
+      tasks.begin(), tasks.end(), [](const store::Task& task) { return task.optimum.has_value(); });
+  return static_cast<std::int64_t>(progress.done + progress.units * 4096) + optima;
+}
+
 std::int64_t nanoseconds(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
@@ -71,6 +78,7 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
     const store::Store& store = now();
     for (const store::Study& study : store.studies()) {
       const store::Progress progress = store.progress(study.id);
+      const std::vector<store::Task> tasks = store.tasks(study.id);
       const std::vector<store::Worker> workers = store.workers(study.id);
       auto& [done, members] = members_.try_emplace(study.id, progress.done + 1, 0).first->second;
       if (done != progress.done) {
@@ -94,7 +102,7 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
                       {"name", study.name},
                       {"created", study.created},
                       {"epochs", study.epochs},
-                      {"tasks", store.tasks(study.id).size()},
+                      {"tasks", tasks.size()},
                       {"members", members},
                       {"units", progress.units},
                       {"done", progress.done},
@@ -107,7 +115,7 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
                       {"version", study.version},
                       {"machine", study.machine},
                       {"workers", std::move(at_work)},
-                      {"revision", revision(study.id)}});
+                      {"revision", revision_of(tasks, progress)}});
     }
   } catch (const std::exception& trouble) {
     error = trouble.what();
@@ -125,11 +133,7 @@ std::optional<store::Study> Catalogue::Source::find(std::int64_t study) {
 }
 
 std::int64_t Catalogue::Source::revision(std::int64_t study) {
-  const std::vector<store::Task> tasks = now().tasks(study);
-  const auto optima = std::count_if(
-      tasks.begin(), tasks.end(), [](const store::Task& task) { return task.optimum.has_value(); });
-  const store::Progress progress = now().progress(study);
-  return static_cast<std::int64_t>(progress.done + progress.units * 4096) + optima;
+  return revision_of(now().tasks(study), now().progress(study));
 }
 
 }  // namespace tandem::serve
