@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 # The front door: each target works on a machine that has only git and make, see `make help`.
 
-# `make DEPS=true ...` leaves the packages alone; `make WERROR=ON ...` makes warnings errors, as CI does.
+# `make DEPS=true ...` leaves the packages alone. `make WERROR=ON ...` makes warnings errors, as CI does, in this build
+# folder until WERROR=OFF.
 DEPS ?= scripts/install-deps
-WERROR ?= OFF
+WERROR ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
@@ -46,7 +47,7 @@ lint: deps-test ## clang-format, clang-tidy, shellcheck; warnings are errors
 
 deep: ## the program with its LibTorch part: ResNets, `tandem finetune`
 	@$(DEPS) core lab torch
-	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))
 	cmake --build --preset release --parallel $(JOBS) --target tandem_program tandem_torch_plugin tandem_sentencepiece
 
 web: ## the program with the interactive report and `tandem serve`
@@ -55,7 +56,7 @@ web: ## the program with the interactive report and `tandem serve`
 
 python: ## the Python package in build-release/python: `import tandem`
 	@$(DEPS) core lab torch python
-	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))
 	cmake --build --preset release --parallel $(JOBS) --target tandem_python
 	@echo "Ready: PYTHONPATH=$(CURDIR)/build-release/python /usr/bin/python3 -c 'import tandem'"
 
@@ -72,11 +73,11 @@ deps-test:
 	@$(DEPS) core lab torch python web test
 
 program:
-	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))
 	cmake --build --preset release --parallel $(JOBS) --target tandem_program
 
 release:
-	cmake --preset release -DTANDEM_WERROR=$(WERROR)
+	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))
 	cmake --build --preset release --parallel $(JOBS)
 
 tests: deps-test

@@ -1,65 +1,35 @@
 // SPDX-License-Identifier: MIT
 // `tandem data` as a user meets it.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 #include <vector>
 
+#include "cli/test_program.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::cli {
 namespace {
 
-struct Result {
-  int exit_code = -1;
-  std::string out;  // standard output, or standard error where asked for
-};
-
 class DataCommand : public ::testing::Test {
  protected:
   void SetUp() override {
+    setenv("TANDEM_DATA", folder_.c_str(), 1);
     std::ofstream(folder_ / "set") << "1 1:1\n2 2:1\n1 1:2 2:1\n";
     std::ofstream(folder_ / "bad") << "1 1:1\n2 0:1\n";
   }
 
-  Result program(const std::string& arguments, bool errors = false) const {
-    const std::string command = "TANDEM_DATA=" + folder_.string() + " " TANDEM_PROGRAM " " +
-                                arguments + (errors ? " 2>&1 >/dev/null" : " 2>/dev/null");
-    FILE* pipe = popen(command.c_str(), "r");
-    Result result;
-    std::array<char, 4096> buffer{};
-    while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.out += buffer.data();
-    const int status = pclose(pipe);
-    result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    return result;
-  }
-
-  void expect_error(const std::string& arguments, int exit_code,
-                    const std::vector<std::string>& parts) const {
-    const Result result = program(arguments, true);
-    EXPECT_EQ(result.exit_code, exit_code) << arguments << ": " << result.out;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.out.find(part), std::string::npos) << arguments << ": " << result.out;
-    }
+  static void expect_error(const std::string& arguments, int exit_code,
+                           const std::vector<std::string>& parts) {
+    expect_end(program(arguments, true), exit_code, parts);
   }
 
   tests::TempFolder temp_;
   std::filesystem::path folder_ = temp_.path();
 };
-
-std::vector<nlohmann::json> json_lines(const std::string& text) {
-  std::vector<nlohmann::json> values;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) values.push_back(nlohmann::json::parse(line));
-  return values;
-}
 
 TEST_F(DataCommand, ListsTheDataSets) {
   const auto lines = json_lines(program("data list --json").out);

@@ -100,9 +100,7 @@ lr = 0.1
 
 TEST_F(DeepCommand, WhatCannotBeIsRefused) {
   const auto expect_refused = [&](const std::string& more, const std::string& part) {
-    const Result result = program(training(more), true);
-    EXPECT_EQ(result.exit_code, kUsage) << more;
-    EXPECT_NE(result.out.find(part), std::string::npos) << result.out;
+    expect_end(program(training(more), true), kUsage, {part});
   };
   expect_refused("--init zeros", "a start of its own");
   expect_refused("--diagnose", "diagnose");

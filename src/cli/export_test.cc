@@ -114,11 +114,7 @@ class ExportCommand : public ::testing::Test {
 
   void expect_error(const std::string& arguments, int exit_code,
                     const std::vector<std::string>& parts) const {
-    const Result result = run(arguments, true);
-    EXPECT_EQ(result.exit_code, exit_code) << arguments << ": " << result.out;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.out.find(part), std::string::npos) << arguments << ": " << result.out;
-    }
+    expect_end(run(arguments, true), exit_code, parts);
   }
 
   /// The folders with event files below `folder`, relative to it.

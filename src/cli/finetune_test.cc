@@ -58,11 +58,7 @@ class FinetuneCommand : public ::testing::Test {
   }
   void expect_refused(const std::string& arguments, int code,
                       const std::vector<std::string>& parts) {
-    const Result result = program(arguments, true);
-    EXPECT_EQ(result.exit_code, code) << arguments << "\n" << result.out;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.out.find(part), std::string::npos) << part << "\n" << result.out;
-    }
+    expect_end(program(arguments, true), code, parts);
   }
 
   tests::TempFolder folder_;

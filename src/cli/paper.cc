@@ -84,6 +84,17 @@ int show_memory(const PaperOptions& options, const Common& common) {
   return kDone;
 }
 
+/// Options that mean nothing where no study is run would be ignored in silence.
+void refuse_options_of_studies(const CLI::App& command, const std::string& name) {
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string found = option->get_name();
+    if (option->count() == 0 || option->get_positional()) continue;
+    if (name == "memory" && found == "--out") continue;
+    throw std::invalid_argument(fmt::format("{} is not an option of {}", found,
+                                            name.empty() ? "the list of experiments" : name));
+  }
+}
+
 int run_paper(const PaperOptions& options, const Common& common) {
   if (options.name.empty()) return list_experiments(common);
   std::vector<std::string> names;
@@ -126,6 +137,8 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
   add_theory(*command, options->budget, options->data_dir, common, job);
   command->callback([options, command, &common, &job] {
     if (!command->get_subcommands().empty()) return;  // that one has set the job
+    const std::string& name = options->name;
+    if (name.empty() || name == "memory") refuse_options_of_studies(*command, name);
     job = [options, &common] { return run_paper(*options, common); };
   });
 }

@@ -30,11 +30,6 @@ const study::PaperExperiment& lambda_experiment() {
   return *std::find_if(all.begin(), all.end(), [](const auto& e) { return e.name == "lambda"; });
 }
 
-std::string text_of_file(const std::filesystem::path& path) {
-  std::ifstream stream(path);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
 class PaperLambdaCommand : public ::testing::Test {
  protected:
   PaperLambdaCommand() {
@@ -57,11 +52,6 @@ class PaperLambdaCommand : public ::testing::Test {
             .store = path("runs.db"),
             .data_dir = path(""),
             .out = path("out")};
-  }
-  static void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(text.find(part), std::string::npos) << text << "lacks: " << part;
-    }
   }
 
   tests::TempFolder folder_;
@@ -122,10 +112,10 @@ TEST_F(PaperLambdaCommand, WritesItsTables) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(run_lambda(lambda_experiment(), options(), common), kDone);
   expect_parts(testing::internal::GetCapturedStdout(), {"nsl-kdd"});
-  expect_parts(text_of_file(path("out/lambda.md")),
+  expect_parts(contents(path("out/lambda.md")),
                {"# The choice of lambda", "| nsl-kdd |", "0.97 0.023 0.21 0.088 0.39",
                 "`tandem paper lambda --budget quick --data nsl-kdd`", machine_description()});
-  const std::string csv = text_of_file(path("out/lambda.csv"));
+  const std::string csv = contents(path("out/lambda.csv"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 7);
   expect_parts(csv, {"validation_loss", "nsl-kdd,logistic,yes,0.0005,", ",yes\r\n", ",no\r\n"});
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path("out")), {}), 2);

@@ -34,15 +34,8 @@ class PaperCommand : public ::testing::Test {
         fmt::format("paper {} --data-dir {} --store {}", arguments, path(""), path("runs.db")),
         with_errors);
   }
-  static void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(text.find(part), std::string::npos) << text << "lacks: " << part;
-    }
-  }
   void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
-    const Result result = paper(arguments, true);
-    EXPECT_EQ(result.exit_code, kUsage) << arguments;
-    expect_parts(result.out, parts);
+    expect_end(paper(arguments, true), kUsage, parts);
   }
 
   tests::TempFolder folder_;
@@ -109,6 +102,8 @@ TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("ffn --start zeros", {"Invalid --start zeros", "a net"});
   expect_refused("ffn --data mnist", {"Invalid --data", "ffn"});
   expect_refused("ffn --budget huge", {"huge"});
+  expect_refused("memory", {"is not an option of memory"});
+  expect_refused("", {"is not an option of the list"});
   // Before any work: there is no store yet.
   expect_refused("strongly-convex --data nsl-kdd --out " + path("KDDTest+.txt"),
                  {"--out: cannot make the folder", "KDDTest+.txt"});

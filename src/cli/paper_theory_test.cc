@@ -30,20 +30,10 @@ class PaperTheory : public ::testing::Test {
   static Result theory(const std::string& arguments, bool with_errors = false) {
     return program("paper theory " + arguments, with_errors);
   }
-  static std::string contents(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  static void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
-    }
-  }
   static void expect_refused(const std::string& arguments, const std::vector<std::string>& parts) {
     const Result result = theory(arguments, true);
-    EXPECT_EQ(result.exit_code, kUsage) << arguments << ": " << result.out;
+    expect_end(result, kUsage, parts);
     EXPECT_EQ(result.out.rfind("tandem: ", 0), 0U) << result.out;
-    expect_parts(result.out, parts);
   }
   /// A KDDTest+.txt of 60 lines, in which attacks last longer.
   std::string small_kdd() {

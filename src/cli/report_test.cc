@@ -62,15 +62,6 @@ class ReportCommand : public ::testing::Test {
   static Result report(const std::string& arguments, bool with_errors = false) {
     return program("report --store " + path("runs.db") + " " + arguments, with_errors);
   }
-  static std::string contents(const std::filesystem::path& file) {
-    std::ifstream stream(file, std::ios::binary);
-    return {std::istreambuf_iterator<char>(stream), {}};
-  }
-  static void expect_parts(const std::string& text, const std::vector<std::string>& parts) {
-    for (const std::string& part : parts) {
-      EXPECT_NE(text.find(part), std::string::npos) << text << "\nlacks: " << part;
-    }
-  }
 
   static inline tests::TempFolder* folder_ = nullptr;
 };

@@ -61,11 +61,7 @@ class RunsCommand : public ::testing::Test {
 
   void expect_error(const std::string& arguments, int exit_code,
                     const std::vector<std::string>& parts) const {
-    const Result result = runs(arguments, true);
-    EXPECT_EQ(result.exit_code, exit_code) << arguments << ": " << result.out;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.out.find(part), std::string::npos) << arguments << ": " << result.out;
-    }
+    expect_end(runs(arguments, true), exit_code, parts);
   }
 
   tests::TempFolder temp_;
@@ -108,12 +104,9 @@ TEST_F(RunsCommand, ShowsAStudy) {
   EXPECT_EQ(lines[2]["diverged"], 1);
   EXPECT_EQ(lines[2]["best_loss"], 0.25);
   EXPECT_EQ(lines[2]["options"]["lr"], "0.2");
-  const Result text = runs("show kdd");
-  EXPECT_EQ(text.exit_code, 0);
-  for (const char* part :
-       {"tandem study kdd.toml", "2 of 2", "nsl-kdd", "F* = 0.125", "adam (baseline)", "lr=0.2"}) {
-    EXPECT_NE(text.out.find(part), std::string::npos) << part << text.out;
-  }
+  expect_end(
+      runs("show kdd"), 0,
+      {"tandem study kdd.toml", "2 of 2", "nsl-kdd", "F* = 0.125", "adam (baseline)", "lr=0.2"});
 }
 
 TEST_F(RunsCommand, Removes) {

@@ -20,11 +20,7 @@ namespace {
 
 void expect_error(const std::string& arguments, int exit_code,
                   const std::vector<std::string>& parts) {
-  const Result result = program("serve " + arguments, true);
-  EXPECT_EQ(result.exit_code, exit_code) << arguments << ": " << result.out;
-  for (const std::string& part : parts) {
-    EXPECT_NE(result.out.find(part), std::string::npos) << arguments << ": " << result.out;
-  }
+  expect_end(program("serve " + arguments, true), exit_code, parts);
 }
 
 TEST(ServeCommand, SaysWhatIsWrong) {

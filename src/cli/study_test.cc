@@ -159,11 +159,8 @@ class StudyCommand : public ::testing::Test {
   }
   void expect_error(const std::string& arguments, int code, const std::vector<std::string>& parts) {
     const Result result = program(arguments, true);
-    EXPECT_EQ(result.exit_code, code) << result.out;
+    expect_end(result, code, parts);
     EXPECT_EQ(result.out.rfind("tandem: ", 0), 0U) << result.out;
-    for (const std::string& part : parts) {
-      EXPECT_NE(result.out.find(part), std::string::npos) << result.out << "lacks: " << part;
-    }
   }
   /// Kills it at random moments, again and again, until so many kills hit it at work.
   void kill_often(int kills);
@@ -175,11 +172,9 @@ TEST_F(StudyCommand, DryRunShowsThePlanAndWritesNothing) {
   const std::string study = file(kSmall);
   const auto before = files();
   const Result result = program("study " + study + " --dry-run --store " + store(), true);
-  EXPECT_EQ(result.exit_code, kDone);
-  for (const char* part : {"5 members and then 4 runs", "2 epochs", "4 units", "adam (baseline)",
-                           "lr 0.05 0.5 5", "synthetic:rows=100"}) {
-    EXPECT_NE(result.out.find(part), std::string::npos) << result.out << "lacks: " << part;
-  }
+  expect_end(result, kDone,
+             {"5 members and then 4 runs", "2 epochs", "4 units", "adam (baseline)",
+              "lr 0.05 0.5 5", "synthetic:rows=100"});
   const Result json = program("study --json " + study + " --dry-run --store " + store());
   const auto lines = json_lines(json.out);
   ASSERT_EQ(lines.size(), 1U);

@@ -205,11 +205,15 @@ std::size_t Runner::tuning_members(std::size_t optimizer) const {
   return tuned_by(optimizer) == optimizer ? grids_[optimizer].size() : 0;
 }
 
+double Runner::steps_of(const PlannedTask& planned) const {
+  const std::size_t batches = planned.samples / planned.spec.batch;
+  return static_cast<double>(study_.epochs * batches);
+}
+
 double Runner::work_of(std::size_t task, std::size_t optimizer) const {
   const PlannedTask& planned = plan_.tasks[task];
   const auto d = static_cast<double>(planned.dimension);
-  const std::size_t batches = planned.samples / planned.spec.batch;
-  const auto steps = static_cast<double>(study_.epochs * batches);
+  const double steps = steps_of(planned);
   const std::string rule = sources::parse_method(study_.optimizers[optimizer].method).rule;
   // Full-TO reads its matrix, or the history so far: four bytes a float where the others do about
   // forty bytes' worth of work for each weight.
@@ -258,7 +262,7 @@ Runner::Pace Runner::measure_pace(const PlannedTask& planned, std::size_t optimi
             .evaluation = (first - began) / members};
   if (full) {  // the first steps are the cheapest
     const auto d = static_cast<double>(planned.dimension);
-    const auto steps = static_cast<double>(study_.epochs * (planned.samples / planned.spec.batch));
+    const double steps = steps_of(planned);
     pace.step = std::max(pace.step, 4 * d * std::min(steps / 2, d) / 2e10);
   }
   return pace;
@@ -267,7 +271,7 @@ Runner::Pace Runner::measure_pace(const PlannedTask& planned, std::size_t optimi
 double Runner::estimate_seconds() {
   double all = 0;
   for (const PlannedTask& planned : plan_.tasks) {
-    const auto steps = static_cast<double>(study_.epochs * (planned.samples / planned.spec.batch));
+    const double steps = steps_of(planned);
     Pace pace;
     for (std::size_t o = 0; o < grids_.size(); ++o) {
       // Where gradients are most of the time, one optimizer tells of all.

@@ -108,6 +108,8 @@ class Runner {
   std::size_t tuned_by(std::size_t optimizer) const;
   /// Members that it trains on the tuning seed: none where its grid is a part of another's.
   std::size_t tuning_members(std::size_t optimizer) const;
+  /// Of one member over all epochs.
+  double steps_of(const PlannedTask& planned) const;
   /// Floats touched by one member over all epochs: what work is measured in.
   double work_of(std::size_t task, std::size_t optimizer) const;
   std::size_t members_a_unit(std::size_t task, std::size_t optimizer) const;
