@@ -78,8 +78,9 @@ double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element) 
   const double vectors = static_cast<double>(chunks * per_chunk + 1) *
                          static_cast<double>(dimension) * static_cast<double>(element);
   const auto t = static_cast<double>(rows);
-  // M and X, and what grows with each row: their vectors, rates, x and y, with room to grow.
-  return vectors + 8 * t * (t + 1) + 256 * t + sums_bytes(dimension, t);
+  // M and X, and what grows with each row: their vectors, rates, x and y, the columns of M's bands,
+  // with room to grow.
+  return vectors + 8 * t * (t + 1) + 512 * t + sums_bytes(dimension, t);
 }
 
 template <class T>

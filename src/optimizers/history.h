@@ -17,10 +17,14 @@
 namespace tandem {
 
 /// Columns a task: a function of the length alone, so that sums do not depend on the number of
-/// threads.
+/// threads. A multiple of four tasks, and few: pieces of rows that are shorter than a few pages are
+/// read at little more than half the speed.
 inline std::size_t history_columns(std::size_t length) {
-  const std::size_t sixteenth = (length / 16 + 511) / 512 * 512;
-  return std::clamp<std::size_t>(sixteenth, 512, kernels::kBlock);
+  constexpr std::size_t kTasks = 4;
+  constexpr std::size_t kLine = 16;
+  const std::size_t tasks = (length + kTasks * kernels::kBlock - 1) / (kTasks * kernels::kBlock);
+  const std::size_t columns = length / (kTasks * std::max<std::size_t>(tasks, 1)) + 1;
+  return std::clamp<std::size_t>((columns + kLine - 1) / kLine * kLine, 512, kernels::kBlock);
 }
 
 inline std::size_t history_ranges(std::size_t length) {

@@ -36,7 +36,9 @@ class SpanEstimator : public TrainableEstimator<T> {
   void finish(const Step<T>& step, const Outcome& outcome) override;
   void weights_changed() override { weights_known_ = false; }
   std::size_t state_bytes() const override;
-  std::size_t workspace_bytes() const override { return estimate_.bytes() + history_.bytes(); }
+  std::size_t workspace_bytes() const override {
+    return estimate_.bytes() + history_.bytes() + products_.workspace_bytes();
+  }
   void save(StateWriter& writer) const override;
   void load(StateReader& reader) override;
 
