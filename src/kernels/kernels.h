@@ -30,10 +30,38 @@ struct BlockRates {
   T delta = 0;
 };
 
+/// Rows of a history that are read at once.
+constexpr std::size_t kHistoryRows = 8;
+
 /// Of some samples of one member.
 struct SoftmaxLoss {
   double loss = 0;          // the sum of cross entropies
   std::size_t correct = 0;  // samples whose class is the first with the largest logit
+};
+
+/// Features of samples are told apart in blocks of so many.
+constexpr std::size_t kFeatureBlock = 4;
+
+/// The values of some samples that are not zero, in the order of samples and in that of features.
+/// Blocks of features that no sample has are left out; a place is a feature of a block that was
+/// kept, counted from 0.
+template <class T>
+struct SparseSamples {
+  std::size_t samples = 0;
+  std::size_t features = 0;
+  std::size_t blocks = 0;
+  const std::uint32_t* block_features = nullptr;  // the first feature of each block, ascending
+
+  // Sample n has the values sample_begin[n] to sample_begin[n + 1], ascending by place.
+  const std::uint32_t* sample_begin = nullptr;
+  const std::uint32_t* places = nullptr;
+  const T* place_values = nullptr;
+
+  // Place p has the values place_begin[p] to place_begin[p + 1], ascending by sample. For
+  // sparse_spread alone.
+  const std::uint32_t* place_begin = nullptr;
+  const std::uint32_t* samples_of = nullptr;
+  const T* sample_values = nullptr;
 };
 
 template <class T>
@@ -79,7 +107,7 @@ struct Kernels {
   void (*learn_vector)(T* p, const T* g, T* b, T* step, std::size_t count,
                        const BlockRates<T>& rates, PassSums* sums);
 
-  // ---- a history of vectors, one column range of at most kBlock
+  // ---- a history of vectors, one column range of at most kBlock; best kHistoryRows at a time
   /// out += sum over k of c[k] rows[k] (out may be null), dots[k] = rows[k].x (x may be null), in
   /// one read of the rows.
   void (*history)(const T* const* rows, std::size_t first_column, std::size_t row_count,
@@ -96,6 +124,14 @@ struct Kernels {
   void (*pack)(const T* const* rows, std::size_t depth, std::size_t columns, T* packed);
   /// Packs B from its `count` columns, each of `depth` values.
   void (*pack_transposed)(const T* const* columns, std::size_t count, std::size_t depth, T* packed);
+  /// c[i][n] = a_i . x_n for all samples, with the bits of `product`.
+  void (*sparse_product)(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x,
+                         T* c, std::size_t c_row, T* scratch);
+  /// c_i = sum over n of a[i][n] x_n, all features, with the bits of `product`.
+  void (*sparse_spread)(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x,
+                        T* c, std::size_t c_row, T* scratch);
+  /// How many values these two need as scratch.
+  std::size_t (*sparse_scratch)(std::size_t rows, const SparseSamples<T>& x);
   /// logits (a row a class, `row` apart; a column a sample) become scale (softmax - one-hot label).
   /// Returns the sum over samples of the largest logit less the label's: below the cross entropy by
   /// at most log(classes), and not finite when logits are not.

@@ -203,7 +203,7 @@ TYPED_TEST(KernelsTest, RankUpdateEqualsItsTwinAndItsParts) {
 TYPED_TEST(KernelsTest, HistoryEqualsItsTwin) {
   using T = TypeParam;
   on_every_target([] {
-    for (const std::size_t count : {0, 1, 3, 4, 9}) {
+    for (const std::size_t count : {0, 1, 3, 4, 9, 21}) {
       for (const std::size_t columns : {std::size_t{1}, std::size_t{13}, std::size_t{4096}}) {
         constexpr std::size_t kFirst = 5;
         std::vector<std::vector<T>> rows;

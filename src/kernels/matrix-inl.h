@@ -180,20 +180,20 @@ void learn_vector(T* p, const T* g, T* b, T* step, std::size_t count, const Bloc
 }
 
 /// kRows rows of a history at once: out += sum c_k row_k and dots_k = row_k.x.
-template <class T, int kRows, bool kCombine, bool kDots>
+template <class T, std::size_t kRows, bool kCombine, bool kDots>
 HWY_INLINE void history_rows(const T* const* rows, std::size_t first_column, std::size_t columns,
                              const T* c, T* out, const T* x, double* dots) {
   const Tag<T> d;
   Vec<T> sum[kRows];
   Vec<T> coefficient[kRows];
-  for (int k = 0; k < kRows; ++k) {
+  for (std::size_t k = 0; k < kRows; ++k) {
     sum[k] = hn::Zero(d);
     coefficient[k] = kCombine ? hn::Set(d, c[k]) : hn::Zero(d);
   }
   for_vectors<T>(columns, [&](std::size_t j, auto&& load, auto&& store) HWY_ATTR {
     Vec<T> combined = kCombine ? load(out + j) : hn::Zero(d);
     const Vec<T> xj = kDots ? load(x + j) : hn::Zero(d);
-    for (int k = 0; k < kRows; ++k) {
+    for (std::size_t k = 0; k < kRows; ++k) {
       const Vec<T> row = load(rows[k] + first_column + j);
       if constexpr (kCombine) combined = hn::MulAdd(coefficient[k], row, combined);
       if constexpr (kDots) sum[k] = hn::MulAdd(row, xj, sum[k]);
@@ -201,17 +201,23 @@ HWY_INLINE void history_rows(const T* const* rows, std::size_t first_column, std
     if constexpr (kCombine) store(combined, out + j);
   });
   if constexpr (kDots) {
-    for (int k = 0; k < kRows; ++k) dots[k] = sum_lanes<T>(sum[k]);
+    for (std::size_t k = 0; k < kRows; ++k) dots[k] = sum_lanes<T>(sum[k]);
   }
 }
 
 template <class T, bool kCombine, bool kDots>
 void history_pass(const T* const* rows, std::size_t first_column, std::size_t row_count,
                   std::size_t columns, const T* c, T* out, const T* x, double* dots) {
+  // The more rows are read at once, the better the memory is used: eight streams were read 1.25
+  // times as fast as four, and 2.3 times as fast as one.
   std::size_t k = 0;
-  for (; k + 4 <= row_count; k += 4) {
-    history_rows<T, 4, kCombine, kDots>(rows + k, first_column, columns, kCombine ? c + k : c, out,
-                                        x, kDots ? dots + k : dots);
+  for (; k + kHistoryRows <= row_count; k += kHistoryRows) {
+    history_rows<T, kHistoryRows, kCombine, kDots>(
+        rows + k, first_column, columns, kCombine ? c + k : c, out, x, kDots ? dots + k : dots);
+  }
+  for (; k + kHistoryRows / 2 <= row_count; k += kHistoryRows / 2) {
+    history_rows<T, kHistoryRows / 2, kCombine, kDots>(
+        rows + k, first_column, columns, kCombine ? c + k : c, out, x, kDots ? dots + k : dots);
   }
   for (; k < row_count; ++k) {
     history_rows<T, 1, kCombine, kDots>(rows + k, first_column, columns, kCombine ? c + k : c, out,

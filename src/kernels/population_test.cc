@@ -183,6 +183,113 @@ TYPED_TEST(PopulationKernelsTest, ARowOfAProductHasTheSameBitsInAnyCrowd) {
   });
 }
 
+// ---- sparse products ----------------------------------------------------------------------------
+
+/// Samples that are zero but for some values, dense and as the sparse products want them.
+template <class T>
+struct SomeSamples {
+  std::vector<T> dense;  // a row a sample
+  std::vector<std::uint32_t> blocks, sample_begin, places, place_begin, samples_of;
+  std::vector<T> place_values, sample_values;
+  SparseSamples<T> sparse;
+
+  SomeSamples(std::size_t samples, std::size_t features, double share, unsigned seed) {
+    dense = random_values<T>(samples * features, seed);
+    const auto keep = random_values<double>(samples * features, seed + 1);
+    for (std::size_t i = 0; i < dense.size(); ++i) {
+      // A third of the features is zero in all samples.
+      const bool kept = i % features % 12 >= 4 && std::erfc(keep[i] / std::sqrt(2.0)) < 2 * share;
+      if (!kept) dense[i] = 0;
+    }
+    const auto at = [&](std::size_t n, std::size_t j) { return dense[n * features + j]; };
+    const auto used = [&](std::size_t block) {
+      for (std::size_t n = 0; n < samples; ++n) {
+        for (std::size_t j = block; j < std::min(block + kFeatureBlock, features); ++j) {
+          if (at(n, j) != 0) return true;
+        }
+      }
+      return false;
+    };
+    for (std::size_t block = 0; block < features; block += kFeatureBlock) {
+      if (used(block)) blocks.push_back(static_cast<std::uint32_t>(block));
+    }
+    const auto feature_of = [&](std::size_t place) {
+      return blocks[place / kFeatureBlock] + place % kFeatureBlock;
+    };
+    const std::size_t all_places = blocks.size() * kFeatureBlock;
+    sample_begin.push_back(0);
+    for (std::size_t n = 0; n < samples; ++n) {
+      for (std::size_t p = 0; p < all_places; ++p) {
+        if (feature_of(p) >= features || at(n, feature_of(p)) == 0) continue;
+        places.push_back(static_cast<std::uint32_t>(p));
+        place_values.push_back(at(n, feature_of(p)));
+      }
+      sample_begin.push_back(static_cast<std::uint32_t>(places.size()));
+    }
+    place_begin.push_back(0);
+    for (std::size_t p = 0; p < all_places; ++p) {
+      for (std::size_t n = 0; n < samples; ++n) {
+        if (feature_of(p) >= features || at(n, feature_of(p)) == 0) continue;
+        samples_of.push_back(static_cast<std::uint32_t>(n));
+        sample_values.push_back(at(n, feature_of(p)));
+      }
+      place_begin.push_back(static_cast<std::uint32_t>(samples_of.size()));
+    }
+    sparse = {.samples = samples,
+              .features = features,
+              .blocks = blocks.size(),
+              .block_features = blocks.data(),
+              .sample_begin = sample_begin.data(),
+              .places = places.data(),
+              .place_values = place_values.data(),
+              .place_begin = place_begin.data(),
+              .samples_of = samples_of.data(),
+              .sample_values = sample_values.data()};
+  }
+};
+
+/// The dense products are held to their twins above.
+TYPED_TEST(PopulationKernelsTest, SparseProductsHaveTheBitsOfDenseOnes) {
+  using T = TypeParam;
+  on_every_target([] {
+    const auto& simd = kernels<T>();
+    for (const std::size_t features : {1, 4, 7, 64, 333}) {
+      for (const std::size_t samples : {1, 3, 16, 65}) {
+        for (const double share : {0.0, 0.1, 0.7}) {
+          const SomeSamples<T> x(samples, features, share, static_cast<unsigned>(features));
+          std::vector<T> by_feature(packed_size(simd, features, samples));
+          simd.pack_transposed(rows_of(x.dense, samples, features).data(), samples, features,
+                               by_feature.data());
+          const std::vector<T> by_sample = packed(x.dense, samples, features);
+          for (const std::size_t rows : {1, 2, 5, 20, 60, 131}) {
+            const std::size_t a_row = features + 3;
+            const std::size_t c_row = samples + 2;
+            const auto weights = random_values<T>(rows * a_row, 31);
+            std::vector<T> scratch(simd.sparse_scratch(rows, x.sparse) + 1, T{9});
+            std::vector<T> expected(rows * c_row, T{7});
+            std::vector<T> got = expected;
+            simd.product(rows, samples, features, weights.data(), a_row, 1, by_feature.data(),
+                         expected.data(), c_row);
+            simd.sparse_product(rows, weights.data(), a_row, x.sparse, got.data(), c_row,
+                                scratch.data());
+            ASSERT_EQ(got, expected) << rows << " x " << features << " x " << samples;
+
+            const auto coefficients = random_values<T>(rows * c_row, 32);
+            std::vector<T> gradients(rows * a_row, T{7});
+            std::vector<T> spread = gradients;
+            simd.product(rows, features, samples, coefficients.data(), c_row, 1, by_sample.data(),
+                         gradients.data(), a_row);
+            simd.sparse_spread(rows, coefficients.data(), c_row, x.sparse, spread.data(), a_row,
+                               scratch.data());
+            ASSERT_EQ(spread, gradients) << rows << " x " << features << " x " << samples;
+            EXPECT_EQ(scratch.back(), T{9});  // behind the end
+          }
+        }
+      }
+    }
+  });
+}
+
 // ---- softmax ------------------------------------------------------------------------------------
 
 /// Some samples' logits, a row a class, and a label each.

@@ -13,6 +13,7 @@
 #include "kernels/matrix-inl.h"
 #include "kernels/pass-inl.h"
 #include "kernels/softmax-inl.h"
+#include "kernels/sparse-inl.h"
 #include "kernels/vector-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -40,6 +41,9 @@ const Kernels<T>* table() {
       .product = &product<T>,
       .pack = &pack<T>,
       .pack_transposed = &pack_transposed<T>,
+      .sparse_product = &sparse_product<T>,
+      .sparse_spread = &sparse_spread<T>,
+      .sparse_scratch = &sparse_scratch<T>,
       .softmax_gradient = &softmax_gradient<T>,
       .softmax_loss = &softmax_loss<T>,
   };

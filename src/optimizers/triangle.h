@@ -29,10 +29,9 @@ class Triangle {
 
   /// out[k] = row_k.x; x may be longer than a row.
   void rows_times(Executor& executor, std::span<const double> x, std::span<double> out) const {
-    const auto& kernels = kernels::kernels<double>();
     over_bands(executor, [&](std::size_t, std::size_t first, std::size_t last) {
-      for (std::size_t k = first; k < last; ++k) {
-        out[k] = kernels.dot(rows_[k].data(), x.data(), rows_[k].size());
+      for (std::size_t k = first; k < last; k += kGroup) {
+        group_times(k, std::min(k + kGroup, last), x, nullptr, out);
       }
     });
   }
@@ -40,33 +39,68 @@ class Triangle {
   /// out = M x, where this is the lower half of the symmetric M with its diagonal. One read: a row
   /// gives its own element, and while it is in the cache what it is, as a column, to those before.
   void symmetric_times(Executor& executor, std::span<const double> x, std::span<double> out) {
-    const auto& kernels = kernels::kernels<double>();
     const std::size_t count = rows();
     columns_.resize(bands() * count);
     over_bands(executor, [&](std::size_t band, std::size_t first, std::size_t last) {
       double* column = columns_.data() + band * count;
       std::fill_n(column, last, 0.0);
-      for (std::size_t k = first; k < last; ++k) {
-        const double* row = rows_[k].data();
-        out[k] = kernels.dot(row, x.data(), k + 1);
-        kernels.add_scaled(column, row, k, x[k], column);
+      for (std::size_t k = first; k < last; k += kGroup) {
+        group_times(k, std::min(k + kGroup, last), x, column, out);
       }
     });
     for (std::size_t band = 0; band < bands(); ++band) {
       const double* column = columns_.data() + band * count;
-      kernels.add_scaled(out.data(), column, band_end(band), 1.0, out.data());
+      kernels::kernels<double>().add_scaled(out.data(), column, band_end(band), 1.0, out.data());
     }
   }
 
  private:
+  static constexpr std::size_t kGroup = kernels::kHistoryRows;
+
+  /// A few rows at once, first to last: out[k] = row_k.x, and where `column` is given also
+  /// column[j] += x[k] row_k[j] for all j before k. Rows are empty, or no shorter than those before.
+  void group_times(std::size_t first, std::size_t last, std::span<const double> x, double* column,
+                   std::span<double> out) const {
+    const double* rows[kGroup];
+    double factors[kGroup];
+    std::size_t which[kGroup];
+    std::size_t filled = 0;
+    for (std::size_t k = first; k < last; ++k) {
+      out[k] = 0;
+      if (rows_[k].empty()) continue;
+      rows[filled] = rows_[k].data();
+      factors[filled] = x[k];
+      which[filled++] = k;
+    }
+    if (filled == 0) return;
+    // What all have, in ranges as the kernel wants them, then what the longer ones have beyond.
+    const std::size_t shared = std::min(rows_[which[0]].size(), which[0]);
+    for (std::size_t begin = 0; begin < shared; begin += kernels::kBlock) {
+      double dots[kGroup];
+      kernels::kernels<double>().history(
+          rows, begin, filled, std::min(kernels::kBlock, shared - begin), factors,
+          column == nullptr ? nullptr : column + begin, x.data() + begin, dots);
+      for (std::size_t i = 0; i < filled; ++i) out[which[i]] += dots[i];
+    }
+    for (std::size_t i = 0; i < filled; ++i) {
+      const std::size_t k = which[i];
+      for (std::size_t j = shared; j < rows_[k].size(); ++j) {
+        out[k] += rows[i][j] * x[j];
+        if (column != nullptr && j < k) column[j] += x[k] * rows[i][j];
+      }
+    }
+  }
+
   /// Bands of rows of about the same area. They depend on the number of rows alone, so that sums do
   /// not depend on the number of threads.
   std::size_t bands() const {
     return std::clamp<std::size_t>(rows() * rows() / (std::size_t{1} << 17), 1, 16);
   }
   std::size_t band_end(std::size_t band) const {
+    if (band + 1 == bands()) return rows();
     const double part = static_cast<double>(band + 1) / static_cast<double>(bands());
-    return static_cast<std::size_t>(static_cast<double>(rows()) * std::sqrt(part));
+    return static_cast<std::size_t>(static_cast<double>(rows()) * std::sqrt(part)) / kGroup *
+           kGroup;
   }
   /// Calls body(band, first row, last row) for each band.
   template <class Body>

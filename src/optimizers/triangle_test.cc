@@ -63,8 +63,25 @@ TEST_P(TriangleProducts, HaveTheSameBitsOnAnyNumberOfThreads) {
   }
 }
 
+/// As the coefficients of weights are kept: a row is shorter than its number by one, or empty.
+TEST_P(TriangleProducts, BearRowsThatAreEmpty) {
+  const std::size_t count = GetParam();
+  Triangle triangle;
+  for (std::size_t k = 0; k < count; ++k) {
+    triangle.push(k % 9 == 0 || (k > 40 && k < 60) ? std::vector<double>()
+                                                   : random_vector(k, random_));
+  }
+  std::vector<double> out(count, std::nan(""));
+  triangle.rows_times(*openmp_executor(2), x_, out);
+  for (std::size_t i = 0; i < count; ++i) {
+    long double sum = 0;
+    for (std::size_t j = 0; j < triangle.row(i).size(); ++j) sum += triangle.row(i)[j] * x_[j];
+    EXPECT_NEAR(out[i], static_cast<double>(sum), 1e-11) << i;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rows, TriangleProducts,
-                         ::testing::Values(1, 2, 5, 511, 512, 513, 1100, 1449));
+                         ::testing::Values(1, 2, 5, 9, 511, 512, 513, 1100, 1449, 4200));
 
 }  // namespace
 }  // namespace tandem

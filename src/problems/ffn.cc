@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "problems/nonzeros.h"
 #include "problems/require_features.h"
 
 namespace tandem::problems {
@@ -84,51 +85,29 @@ class DenseInput : public Input {
 /// Costs time in proportion to the non-zeros; only the gradient itself is dense.
 class SparseInput : public Input {
  public:
-  SparseInput(const data::Dataset& data, std::span<const std::uint32_t> rows)
-      : data_(data), rows_(rows.begin(), rows.end()) {}
+  SparseInput(const data::Dataset& data, std::span<const std::uint32_t> rows, bool bias)
+      : samples_(rows.size()), nonzeros_(data, rows, bias) {}
 
   void forward(const Layer& layer, const float* weights, float* out) const override {
-    const std::size_t row = whole_panels(rows_.size());
+    const std::size_t row = whole_panels(samples_);
+    nonzeros_.forward(layer.units, weights, out, row);
     for (std::size_t u = 0; u < layer.units; ++u) {
-      const float* w = weights + u * layer.columns();
-      for (std::size_t n = 0; n < rows_.size(); ++n) {
-        float sum = layer.bias ? w[layer.inputs] : 0.0F;
-        for (std::uint64_t k = begin(n); k < end(n); ++k) {
-          sum += data_.values[k] * w[data_.columns[k]];
-        }
-        out[u * row + n] = sum;
-      }
-      std::fill(out + u * row + rows_.size(), out + (u + 1) * row, 0.0F);
+      std::fill(out + u * row + samples_, out + (u + 1) * row, 0.0F);
     }
   }
 
   void backward(const Layer& layer, const float* errors, float* gradient) const override {
-    const std::size_t row = whole_panels(rows_.size());
-    std::fill_n(gradient, layer.size(), 0.0F);
-    for (std::size_t u = 0; u < layer.units; ++u) {
-      float* g = gradient + u * layer.columns();
-      for (std::size_t n = 0; n < rows_.size(); ++n) {
-        const float error = errors[u * row + n];
-        if (error == 0) continue;  // the unit was off
-        for (std::uint64_t k = begin(n); k < end(n); ++k) {
-          g[data_.columns[k]] += error * data_.values[k];
-        }
-        if (layer.bias) g[layer.inputs] += error;
-      }
-    }
+    nonzeros_.backward(layer.units, errors, whole_panels(samples_), gradient);
   }
 
  private:
-  std::uint64_t begin(std::size_t n) const { return data_.offsets[rows_[n]]; }
-  std::uint64_t end(std::size_t n) const { return data_.offsets[rows_[n] + 1]; }
-
-  const data::Dataset& data_;
-  std::vector<std::uint32_t> rows_;
+  std::size_t samples_;
+  Nonzeros nonzeros_;
 };
 
 std::unique_ptr<Input> make_input(const data::Dataset& data, std::span<const std::uint32_t> rows,
-                                  bool bias) {
-  if (data.sparse) return std::make_unique<SparseInput>(data, rows);
+                                  bool sparse, bool bias) {
+  if (sparse) return std::make_unique<SparseInput>(data, rows, bias);
   return std::make_unique<DenseInput>(data, rows, bias);
 }
 
@@ -167,10 +146,10 @@ void relu_backward(const float* outputs, float* errors, std::size_t count) {
 class FeedForwardBatch : public Batch {
  public:
   FeedForwardBatch(const std::vector<Layer>& layers, const data::Dataset& data,
-                   std::span<const std::uint32_t> rows)
+                   std::span<const std::uint32_t> rows, bool sparse)
       : layers_(layers),
         row_(whole_panels(rows.size())),
-        input_(make_input(data, rows, layers.front().bias)),
+        input_(make_input(data, rows, sparse, layers.front().bias)),
         ones_(row_, 1.0F) {
     for (const Layer& layer : layers_) dimension_ += layer.size();
     for (const std::uint32_t row : rows) labels_.push_back(data.labels[row]);
@@ -287,6 +266,7 @@ FeedForward::FeedForward(std::shared_ptr<const data::Task> task, std::vector<std
                          double lambda, bool input_bias)
     : task_(std::move(task)), lambda_(lambda) {
   require_features(task_->train);
+  mostly_zeros_ = mostly_zeros(task_->train);
   Layer layer{.inputs = task_->train.features, .units = 0, .bias = input_bias};
   std::vector<std::size_t> widths = std::move(hidden);
   widths.push_back(task_->train.classes);
@@ -315,7 +295,7 @@ std::string FeedForward::description() const {
 
 std::unique_ptr<Batch> FeedForward::batch(Part part, std::span<const std::uint32_t> rows) const {
   const data::Dataset& data = part == Part::train ? task_->train : *task_->validation;
-  return std::make_unique<FeedForwardBatch>(layers_, data, rows);
+  return std::make_unique<FeedForwardBatch>(layers_, data, rows, mostly_zeros_);
 }
 
 }  // namespace tandem::problems

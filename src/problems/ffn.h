@@ -49,6 +49,7 @@ class FeedForward : public Problem {
  private:
   std::shared_ptr<const data::Task> task_;
   double lambda_;
+  bool mostly_zeros_;  // then the first layer has sparse products
   std::vector<Layer> layers_;
 };
 

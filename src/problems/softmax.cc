@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "kernels/kernels.h"
+#include "problems/nonzeros.h"
 #include "problems/require_features.h"
 
 namespace tandem::problems {
@@ -36,7 +37,6 @@ class SoftmaxBatch : public LinearBatch {
  public:
   SoftmaxBatch(const data::Dataset& data, std::span<const std::uint32_t> rows)
       : data_(data),
-        rows_(rows.begin(), rows.end()),
         labels_(labels_of(data, rows)),
         row_((rows.size() + simd().panel_width() - 1) / simd().panel_width() *
              simd().panel_width()) {}
@@ -79,7 +79,6 @@ class SoftmaxBatch : public LinearBatch {
   virtual void backward(std::size_t count, const float* coefficients, float* gradients) const = 0;
 
   const data::Dataset& data_;
-  std::vector<std::uint32_t> rows_;
 
  private:
   double to_coefficients(float* logits) const {
@@ -129,37 +128,20 @@ class DenseBatch : public SoftmaxBatch {
 /// Costs time in proportion to the non-zeros; only the gradient itself is dense.
 class SparseBatch : public SoftmaxBatch {
  public:
-  using SoftmaxBatch::SoftmaxBatch;
+  SparseBatch(const data::Dataset& data, std::span<const std::uint32_t> rows)
+      : SoftmaxBatch(data, rows), nonzeros_(data, rows) {}
 
  protected:
   void forward(std::size_t count, const float* weights, float* logits) const override {
-    for (std::size_t i = 0; i < count; ++i) {
-      const float* w = weights + i * data_.features;
-      for (std::size_t n = 0; n < rows_.size(); ++n) {
-        float sum = 0;
-        for (std::uint64_t k = begin(n); k < end(n); ++k)
-          sum += data_.values[k] * w[data_.columns[k]];
-        logits[i * row() + n] = sum;
-      }
-    }
+    nonzeros_.forward(count, weights, logits, row());
   }
 
   void backward(std::size_t count, const float* coefficients, float* gradients) const override {
-    std::fill(gradients, gradients + count * data_.features, 0.0F);
-    for (std::size_t i = 0; i < count; ++i) {
-      float* g = gradients + i * data_.features;
-      for (std::size_t n = 0; n < rows_.size(); ++n) {
-        const float coefficient = coefficients[i * row() + n];
-        for (std::uint64_t k = begin(n); k < end(n); ++k) {
-          g[data_.columns[k]] += coefficient * data_.values[k];
-        }
-      }
-    }
+    nonzeros_.backward(count, coefficients, row(), gradients);
   }
 
  private:
-  std::uint64_t begin(std::size_t n) const { return data_.offsets[rows_[n]]; }
-  std::uint64_t end(std::size_t n) const { return data_.offsets[rows_[n] + 1]; }
+  Nonzeros nonzeros_;
 };
 
 }  // namespace
@@ -167,6 +149,7 @@ class SparseBatch : public SoftmaxBatch {
 SoftmaxRegression::SoftmaxRegression(std::shared_ptr<const data::Task> task, double lambda)
     : task_(std::move(task)), lambda_(lambda) {
   require_features(task_->train);
+  mostly_zeros_ = mostly_zeros(task_->train);
 }
 
 std::vector<std::size_t> SoftmaxRegression::segments() const {
@@ -181,7 +164,7 @@ std::string SoftmaxRegression::description() const {
 std::unique_ptr<Batch> SoftmaxRegression::batch(Part part,
                                                 std::span<const std::uint32_t> rows) const {
   const data::Dataset& data = part == Part::train ? task_->train : *task_->validation;
-  if (data.sparse) return std::make_unique<SparseBatch>(data, rows);
+  if (mostly_zeros_) return std::make_unique<SparseBatch>(data, rows);
   return std::make_unique<DenseBatch>(data, rows);
 }
 

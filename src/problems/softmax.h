@@ -33,6 +33,7 @@ class SoftmaxRegression : public Problem {
  private:
   std::shared_ptr<const data::Task> task_;
   double lambda_;
+  bool mostly_zeros_;  // then batches have sparse products, whichever way the data are stored
 };
 
 /// A batch of a model that is linear in its weights: its gradient is a sum of samples with a

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Softmax regression on small data made by hand: losses and gradients against a twin in double and
-// against finite differences of its loss; sparse against dense; and that a member's numbers are its
+// against finite differences of its loss; sparse against dense, to the bit; and that a member's numbers are its
 // own, to the bit, whoever else is in the population.
 //
 // Features, weights and logits are of size 1 to 10 here, so that single precision gives gradients
@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "problems/nonzeros.h"
 
 namespace tandem::problems {
 namespace {
@@ -30,8 +31,12 @@ constexpr std::size_t kFeatures = 23;
 constexpr std::size_t kClasses = 5;
 constexpr double kTolerance = 1e-5;
 
-/// Half of the features are zeros, the last is a bias; the same numbers dense and sparse.
-data::Dataset make_data(bool sparse, std::uint64_t seed) {
+/// How the same numbers may be stored. Half of them are zeros, or most: then the sparse products
+/// are used in either case.
+enum class Kind { dense, sparse, mostly_zeros };
+
+/// The last feature is a bias.
+data::Dataset make_data(bool sparse, double zeros, std::uint64_t seed) {
   Random random(seed, 0);
   data::Dataset data;
   data.rows = kRows;
@@ -43,7 +48,7 @@ data::Dataset make_data(bool sparse, std::uint64_t seed) {
   for (std::size_t n = 0; n < kRows; ++n) {
     for (std::size_t j = 0; j < kFeatures; ++j) {
       const double draw = random.normal();
-      const bool zero = random.uniform() < 0.5;
+      const bool zero = random.uniform() < zeros;
       const auto value = j + 1 == kFeatures ? 1.0F : static_cast<float>(zero ? 0.0 : draw);
       if (!sparse) {
         data.dense[n * kFeatures + j] = value;
@@ -59,10 +64,10 @@ data::Dataset make_data(bool sparse, std::uint64_t seed) {
   return data;
 }
 
-std::shared_ptr<const data::Task> make_task(bool sparse) {
+std::shared_ptr<const data::Task> make_task(bool sparse, double zeros = 0.5) {
   auto task = std::make_shared<data::Task>();
-  task->train = make_data(sparse, 1);
-  task->validation = make_data(sparse, 2);
+  task->train = make_data(sparse, zeros, 1);
+  task->validation = make_data(sparse, zeros, 2);
   return task;
 }
 
@@ -136,15 +141,21 @@ Answer ask(const Batch& batch, const std::vector<float>& weights) {
   return answer;
 }
 
-class SoftmaxRegressionTest : public ::testing::TestWithParam<bool> {
+class SoftmaxRegressionTest : public ::testing::TestWithParam<Kind> {
  protected:
-  static bool sparse() { return GetParam(); }
-  SoftmaxRegression problem_{make_task(GetParam()), 0.25};
-  std::shared_ptr<const data::Task> dense_ = make_task(false);
+  static bool sparse() { return GetParam() == Kind::sparse; }
+  static double zeros() { return GetParam() == Kind::mostly_zeros ? 0.8 : 0.5; }
+  SoftmaxRegression problem_{make_task(sparse(), zeros()), 0.25};
+  std::shared_ptr<const data::Task> dense_ = make_task(false, zeros());
 };
 
-INSTANTIATE_TEST_SUITE_P(, SoftmaxRegressionTest, ::testing::Bool(),
-                         [](const auto& kind) { return kind.param ? "sparse" : "dense"; });
+INSTANTIATE_TEST_SUITE_P(, SoftmaxRegressionTest,
+                         ::testing::Values(Kind::dense, Kind::sparse, Kind::mostly_zeros),
+                         [](const auto& kind) {
+                           return kind.param == Kind::dense    ? "dense"
+                                  : kind.param == Kind::sparse ? "sparse"
+                                                               : "mostly_zeros";
+                         });
 
 TEST_P(SoftmaxRegressionTest, SaysWhatItIs) {
   EXPECT_EQ(problem_.segments(), std::vector<std::size_t>{kClasses * kFeatures});
@@ -272,19 +283,62 @@ TEST_P(SoftmaxRegressionTest, WeightsThatAreNotFiniteShow) {
   }
 }
 
+/// To the bit: which products are used is nobody's business.
 TEST(SoftmaxRegression, SparseEqualsDense) {
   const SoftmaxRegression dense(make_task(false), 0);
   const SoftmaxRegression sparse(make_task(true), 0);
-  const Rows rows = some_rows(64);
-  const auto weights = some_weights(9);
-  const Answer a = ask(*dense.batch(Problem::Part::train, rows), weights);
-  const Answer b = ask(*sparse.batch(Problem::Part::train, rows), weights);
-  for (std::size_t i = 0; i < weights.size(); ++i) {
-    EXPECT_NEAR(a.gradient[i], b.gradient[i], kTolerance);
+  for (const std::size_t count : {1, 17, 64}) {
+    const Rows rows = some_rows(count);
+    const auto weights = some_weights(9);
+    const Answer a = ask(*dense.batch(Problem::Part::train, rows), weights);
+    const Answer b = ask(*sparse.batch(Problem::Part::train, rows), weights);
+    EXPECT_EQ(a.gradient, b.gradient);
+    EXPECT_EQ(a.rough_loss, b.rough_loss);
+    EXPECT_EQ(a.sum.loss, b.sum.loss);
+    EXPECT_EQ(a.sum.correct, b.sum.correct);
   }
-  EXPECT_NEAR(a.rough_loss, b.rough_loss, kTolerance);
-  EXPECT_NEAR(a.sum.loss, b.sum.loss, kTolerance * 64);
-  EXPECT_EQ(a.sum.correct, b.sum.correct);
+}
+
+/// What decides between the products, and that rows of either form give the same lists.
+TEST(Nonzeros, OfDenseAndSparseRowsAreTheSame) {
+  const auto half = make_task(false, 0.5);
+  const auto few = make_task(false, 0.8);
+  EXPECT_FALSE(mostly_zeros(half->train));
+  EXPECT_TRUE(mostly_zeros(few->train));
+  EXPECT_TRUE(mostly_zeros(make_task(true, 0.5)->train));
+  const auto sparse = make_task(true, 0.8);
+  const Rows rows = some_rows(20);
+  const Nonzeros a(few->train, rows);
+  const Nonzeros b(sparse->train, rows);
+  const auto& x = a.by_place();
+  const auto& y = b.by_place();
+  ASSERT_EQ(x.blocks, y.blocks);
+  ASSERT_EQ(x.sample_begin[20], y.sample_begin[20]);
+  const std::size_t count = x.sample_begin[20];
+  EXPECT_TRUE(std::equal(x.block_features, x.block_features + x.blocks, y.block_features));
+  EXPECT_TRUE(std::equal(x.places, x.places + count, y.places));
+  EXPECT_TRUE(std::equal(x.place_values, x.place_values + count, y.place_values));
+  // Both orders hold the same values; each ascends.
+  for (std::size_t n = 0; n < 20; ++n) {
+    const float* row = few->train.dense.data() + rows[n] * kFeatures;
+    std::size_t seen = 0;
+    for (std::size_t k = x.sample_begin[n]; k < x.sample_begin[n + 1]; ++k, ++seen) {
+      const std::size_t place = x.places[k];
+      EXPECT_EQ(
+          x.place_values[k],
+          row[x.block_features[place / kernels::kFeatureBlock] + place % kernels::kFeatureBlock]);
+      if (k > x.sample_begin[n]) {
+        EXPECT_LT(x.places[k - 1], place);
+      }
+      const auto* begin = x.samples_of + x.place_begin[place];
+      const auto* end = x.samples_of + x.place_begin[place + 1];
+      EXPECT_TRUE(std::is_sorted(begin, end));
+      const auto* own = std::find(begin, end, n);
+      ASSERT_NE(own, end);
+      EXPECT_EQ(x.sample_values[own - x.samples_of], x.place_values[k]);
+    }
+    EXPECT_EQ(seen, static_cast<std::size_t>(kFeatures - std::count(row, row + kFeatures, 0.0F)));
+  }
 }
 
 }  // namespace
