@@ -93,84 +93,82 @@ HWY_INLINE void sum_chain(const std::uint32_t* index, const T* values, std::size
   for (std::size_t v = 0; v < kVectors; ++v) hn::StoreU(sum[v], d, sums + v * lanes);
 }
 
-/// At most kVectors vectors of rows.
+/// C = A X^T for rows that fill kVectors vectors.
 template <class T, std::size_t kVectors>
-void sparse_product_panel(std::size_t rows, const T* a, std::size_t a_row,
-                          const SparseSamples<T>& x, T* c, std::size_t c_row, T* scratch) {
-  const std::size_t width = kVectors * hn::Lanes(Tag<T>());
-  T* by_place = scratch;  // a row a place, a column a row of A
-  T* by_sample = scratch + x.blocks * kFeatureBlock * width;
-  // As many rows at a time as a line of the cache has: few streams are read, whole lines written.
-  constexpr std::size_t kRowsAtOnce = 64 / sizeof(T);
-  for (std::size_t i = 0; i < rows; i += kRowsAtOnce) {
-    const std::size_t count = std::min(kRowsAtOnce, rows - i);
+struct ProductPanel {
+  static void run(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x, T* c,
+                  std::size_t c_row, T* scratch) {
+    const std::size_t width = kVectors * hn::Lanes(Tag<T>());
+    T* by_place = scratch;  // a row a place, a column a row of A
+    T* by_sample = scratch + x.blocks * kFeatureBlock * width;
+    // As many rows at a time as a line of the cache has: few streams are read, whole lines written.
+    constexpr std::size_t kRowsAtOnce = 64 / sizeof(T);
+    for (std::size_t i = 0; i < rows; i += kRowsAtOnce) {
+      const std::size_t count = std::min(kRowsAtOnce, rows - i);
+      for (std::size_t b = 0; b < x.blocks; ++b) {
+        const std::size_t first = x.block_features[b];
+        transpose(a + i * a_row + first, a_row, count,
+                  std::min<std::size_t>(kFeatureBlock, x.features - first),
+                  by_place + b * kFeatureBlock * width + i, width);
+      }
+    }
+    for (std::size_t n = 0; n < x.samples; ++n) {
+      const std::size_t begin = x.sample_begin[n];
+      sum_chain<T, kVectors>(x.places + begin, x.place_values + begin,
+                             x.sample_begin[n + 1] - begin, by_place, by_sample + n * width);
+    }
+    transpose(by_sample, width, x.samples, rows, c, c_row);
+  }
+};
+
+/// C = A X for rows that fill kVectors vectors.
+template <class T, std::size_t kVectors>
+struct SpreadPanel {
+  static void run(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x, T* c,
+                  std::size_t c_row, T* scratch) {
+    const std::size_t width = kVectors * hn::Lanes(Tag<T>());
+    transpose(a, a_row, rows, x.samples, scratch, width);
+    HWY_ALIGN T block[kFeatureBlock * kVectors * hn::MaxLanes(Tag<T>())];
+    for (std::size_t i = 0; i < rows; ++i) std::fill_n(c + i * c_row, x.features, T{0});
     for (std::size_t b = 0; b < x.blocks; ++b) {
       const std::size_t first = x.block_features[b];
-      transpose(a + i * a_row + first, a_row, count,
-                std::min<std::size_t>(kFeatureBlock, x.features - first),
-                by_place + b * kFeatureBlock * width + i, width);
+      const std::size_t count = std::min<std::size_t>(kFeatureBlock, x.features - first);
+      for (std::size_t q = 0; q < count; ++q) {
+        const std::size_t place = b * kFeatureBlock + q;
+        const std::size_t begin = x.place_begin[place];
+        sum_chain<T, kVectors>(x.samples_of + begin, x.sample_values + begin,
+                               x.place_begin[place + 1] - begin, scratch, block + q * width);
+      }
+      transpose(block, width, count, rows, c + first, c_row);
     }
   }
-  for (std::size_t n = 0; n < x.samples; ++n) {
-    const std::size_t begin = x.sample_begin[n];
-    sum_chain<T, kVectors>(x.places + begin, x.place_values + begin, x.sample_begin[n + 1] - begin,
-                           by_place, by_sample + n * width);
-  }
-  transpose(by_sample, width, x.samples, rows, c, c_row);
-}
+};
 
-template <class T, std::size_t kVectors>
-void sparse_spread_panel(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x,
-                         T* c, std::size_t c_row, T* scratch) {
-  const std::size_t width = kVectors * hn::Lanes(Tag<T>());
-  transpose(a, a_row, rows, x.samples, scratch, width);
-  HWY_ALIGN T block[kFeatureBlock * kVectors * hn::MaxLanes(Tag<T>())];
-  for (std::size_t i = 0; i < rows; ++i) std::fill_n(c + i * c_row, x.features, T{0});
-  for (std::size_t b = 0; b < x.blocks; ++b) {
-    const std::size_t first = x.block_features[b];
-    const std::size_t count = std::min<std::size_t>(kFeatureBlock, x.features - first);
-    for (std::size_t q = 0; q < count; ++q) {
-      const std::size_t place = b * kFeatureBlock + q;
-      const std::size_t begin = x.place_begin[place];
-      sum_chain<T, kVectors>(x.samples_of + begin, x.sample_values + begin,
-                             x.place_begin[place + 1] - begin, scratch, block + q * width);
-    }
-    transpose(block, width, count, rows, c + first, c_row);
-  }
-}
-
-/// Calls a function of two: how many vectors the rows from `first` fill, at most kSparseVectors.
-template <class T, class Panel>
-HWY_INLINE void for_panels(std::size_t rows, const Panel& panel) {
+/// As many rows at a time as fill kSparseVectors vectors, the last ones with fewer.
+template <class T, template <class, std::size_t> class Panel>
+HWY_INLINE void over_panels(std::size_t rows, const T* a, std::size_t a_row,
+                            const SparseSamples<T>& x, T* c, std::size_t c_row, T* scratch) {
+  static_assert(kSparseVectors == 4);
+  constexpr decltype(&Panel<T, 1>::run) kOfVectors[] = {&Panel<T, 1>::run, &Panel<T, 2>::run,
+                                                        &Panel<T, 3>::run, &Panel<T, 4>::run};
   const std::size_t lanes = hn::Lanes(Tag<T>());
   for (std::size_t first = 0; first < rows; first += kSparseVectors * lanes) {
     const std::size_t count = std::min(rows - first, kSparseVectors * lanes);
-    panel(first, count, (count + lanes - 1) / lanes);
+    kOfVectors[(count - 1) / lanes](count, a + first * a_row, a_row, x, c + first * c_row, c_row,
+                                    scratch);
   }
 }
 
 template <class T>
 void sparse_product(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x,
                     T* c, std::size_t c_row, T* scratch) {
-  for_panels<T>(rows, [&](std::size_t first, std::size_t count, std::size_t vectors) HWY_ATTR {
-    const auto panel = vectors == 1   ? &sparse_product_panel<T, 1>
-                       : vectors == 2 ? &sparse_product_panel<T, 2>
-                       : vectors == 3 ? &sparse_product_panel<T, 3>
-                                      : &sparse_product_panel<T, kSparseVectors>;
-    panel(count, a + first * a_row, a_row, x, c + first * c_row, c_row, scratch);
-  });
+  over_panels<T, ProductPanel>(rows, a, a_row, x, c, c_row, scratch);
 }
 
 template <class T>
 void sparse_spread(std::size_t rows, const T* a, std::size_t a_row, const SparseSamples<T>& x, T* c,
                    std::size_t c_row, T* scratch) {
-  for_panels<T>(rows, [&](std::size_t first, std::size_t count, std::size_t vectors) HWY_ATTR {
-    const auto panel = vectors == 1   ? &sparse_spread_panel<T, 1>
-                       : vectors == 2 ? &sparse_spread_panel<T, 2>
-                       : vectors == 3 ? &sparse_spread_panel<T, 3>
-                                      : &sparse_spread_panel<T, kSparseVectors>;
-    panel(count, a + first * a_row, a_row, x, c + first * c_row, c_row, scratch);
-  });
+  over_panels<T, SpreadPanel>(rows, a, a_row, x, c, c_row, scratch);
 }
 
 template <class T>

@@ -319,17 +319,20 @@ TEST(FeedForward, OneHiddenLayerEqualsTheTwinWrittenOut) {
   }
 }
 
+void expect_same_bits(const Problem& one, const Problem& other, const std::vector<float>& weights) {
+  const Rows rows = some_rows(64);
+  const Answer a = ask(*one.batch(Problem::Part::train, rows), weights);
+  const Answer b = ask(*other.batch(Problem::Part::train, rows), weights);
+  EXPECT_EQ(a.gradient, b.gradient);
+  EXPECT_EQ(a.rough_loss, b.rough_loss);
+  EXPECT_EQ(a.sum.loss, b.sum.loss);
+}
+
 TEST(FeedForward, WithoutHiddenLayersItIsSoftmaxRegressionToTheBit) {
   for (const bool sparse : {false, true}) {
     const FeedForward net(make_task(sparse), {}, 0, false);
     const SoftmaxRegression softmax(make_task(sparse), 0);
-    const Rows rows = some_rows(64);
-    const auto weights = some_weights(net, 8);
-    const Answer a = ask(*net.batch(Problem::Part::train, rows), weights);
-    const Answer b = ask(*softmax.batch(Problem::Part::train, rows), weights);
-    EXPECT_EQ(a.gradient, b.gradient);
-    EXPECT_EQ(a.rough_loss, b.rough_loss);
-    EXPECT_EQ(a.sum.loss, b.sum.loss);
+    expect_same_bits(net, softmax, some_weights(net, 8));
   }
 }
 
@@ -337,13 +340,7 @@ TEST(FeedForward, SparseEqualsDenseToTheBit) {
   for (const bool input_bias : {false, true}) {
     const FeedForward dense(make_task(false), {9, 6}, 0, input_bias);
     const FeedForward sparse(make_task(true), {9, 6}, 0, input_bias);
-    const Rows rows = some_rows(50);
-    const auto weights = some_weights(dense, 9);
-    const Answer a = ask(*dense.batch(Problem::Part::train, rows), weights);
-    const Answer b = ask(*sparse.batch(Problem::Part::train, rows), weights);
-    EXPECT_EQ(a.gradient, b.gradient);
-    EXPECT_EQ(a.rough_loss, b.rough_loss);
-    EXPECT_EQ(a.sum.loss, b.sum.loss);
+    expect_same_bits(dense, sparse, some_weights(dense, 9));
   }
 }
 

@@ -139,6 +139,7 @@ Table beside_paper(const std::vector<Row>& rows, const std::vector<std::string>&
   }
   std::vector<Table::Column> columns{{"task"}};
   for (const std::string& optimizer : optimizers) columns.push_back({optimizer, Align::right});
+  if (optimizers.empty()) columns.push_back({"rho"});  // where nothing was run, that is said
   Table table(columns);
   for (const std::string& task : tasks) {
     std::vector<std::string> line{task};

@@ -71,6 +71,8 @@ TEST(PaperReport, OursStandsBesideThePapers) {
   EXPECT_NE(table.find("(+16 +)"), std::string::npos) << table;  // Table 2, KDD, lambda 1
   EXPECT_NE(table.find("-98"), std::string::npos) << table;      // ours of saga, no cell there
   EXPECT_NE(table.find("| missing task | no data"), std::string::npos) << table;
+  const std::string nothing = beside_paper({}, {"missing task"}).markdown();
+  EXPECT_NE(nothing.find("| missing task | no data |"), std::string::npos) << nothing;
 }
 
 TEST(PaperReport, EffortCountsEachRunOnce) {
