@@ -208,8 +208,7 @@ HWY_INLINE void history_rows(const T* const* rows, std::size_t first_column, std
 template <class T, bool kCombine, bool kDots>
 void history_pass(const T* const* rows, std::size_t first_column, std::size_t row_count,
                   std::size_t columns, const T* c, T* out, const T* x, double* dots) {
-  // The more rows are read at once, the better the memory is used: eight streams were read 1.25
-  // times as fast as four, and 2.3 times as fast as one.
+  // The more rows are read at once, the better the memory is used (docs/performance.md).
   std::size_t k = 0;
   for (; k + kHistoryRows <= row_count; k += kHistoryRows) {
     history_rows<T, kHistoryRows, kCombine, kDots>(
