@@ -104,8 +104,8 @@ class ExportCommand : public ::testing::Test {
     const auto units = store.units(study);
     store::MemberRow wild = member("9", none, Phase::tune, 0);
     wild.diverged = true;
-    store.finish(units[0].id, "me", {member("0.1", 0.5, Phase::tune, 0), wild});
-    store.finish(units[1].id, "me", {member("0.2", 0.1 + 0.2, Phase::measure, 5)});
+    store::finish_unit(store, study, units[0], {member("0.1", 0.5, Phase::tune, 0), wild});
+    store::finish_unit(store, study, units[1], {member("0.2", 0.1 + 0.2, Phase::measure, 5)});
   }
 
   Result run(const std::string& arguments, bool errors = false) const {

@@ -11,7 +11,7 @@
 
 #include "base/machine.h"
 #include "store/store.h"
-#include "study/runner.h"
+#include "study/train_options.h"
 
 namespace tandem::cli {
 namespace {
@@ -83,19 +83,17 @@ void write_record(const Record& record) {
                               .phase = store::Phase::measure,
                               .seed = record.seed,
                               .members = "{}"}});
-  for (const store::Unit& unit : store.units(study.id)) {
-    if (unit.key != key) continue;
-    store.finish(unit.id, store::this_owner(),
-                 {{.optimizer = record.label,
-                   .method = record.setting.method,
-                   .baseline = record.setting.method == "adam",
-                   .options = study::resolved_options(record.setting),
-                   .seed = record.seed,
-                   .phase = store::Phase::measure,
-                   .diverged = record.member.diverged,
-                   .diverged_at = record.member.diverged_at,
-                   .state_bytes = record.member.state_bytes,
-                   .points = record.member.points}});
+  if (const auto lease = store.lease(study.id, store::this_owner(), 60, key)) {
+    store.finish(*lease, {{.optimizer = record.label,
+                           .method = record.setting.method,
+                           .baseline = record.setting.method == "adam",
+                           .options = study::resolved_options(record.setting),
+                           .seed = record.seed,
+                           .phase = store::Phase::measure,
+                           .diverged = record.member.diverged,
+                           .diverged_at = record.member.diverged_at,
+                           .state_bytes = record.member.state_bytes,
+                           .points = record.member.points}});
   }
 }
 

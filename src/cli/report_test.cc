@@ -227,7 +227,7 @@ TEST_F(ReportCommand, AStudyThatIsNotCompleteSaysSo) {
     store.add_units(study.id, {{.task_id = task.id, .key = "u", .optimizer = "adam"}});
     store.add_units(study.id, {{.task_id = task.id, .key = "v", .optimizer = "sgd"}});
     const auto unit = store.lease(study.id, "me", 60);
-    store.finish(unit->id, "me",
+    store.finish(*unit,
                  {{.optimizer = "adam",
                    .method = "adam",
                    .options = {{"lr", "1"}},

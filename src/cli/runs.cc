@@ -238,14 +238,13 @@ int run_rm(const Options& options, const Common& common) {
   const store::Study study = study::find_study(store, options.name);
   const store::Progress progress = store.progress(study.id);
   const store::Totals totals = store.totals(study.id);
-  if (progress.leased > 0 && !options.force) {
+  if (!store.remove_study(study.id, options.force)) {
     fmt::print(stderr,
                "tandem: {}: a process is at work on study '{}' ({} units leased); stop it, or "
                "remove the study all the same with --force\n",
-               options.store.string(), study.name, progress.leased);
+               options.store.string(), study.name, store.progress(study.id).leased);
     return kFailed;
   }
-  store.remove_study(study.id);
   if (common.json) {
     print_line({{"event", "removed"},
                 {"study", study.name},

@@ -46,11 +46,12 @@ class RunsCommand : public ::testing::Test {
     if (finished > 0) {
       store::MemberRow wild = member("9", -1, Phase::tune, 0);
       wild.diverged = true;
-      store.finish(units[0].id, "me",
-                   {member("0.1", 0.5, Phase::tune, 0), member("0.2", 0.25, Phase::tune, 0), wild});
+      store::finish_unit(
+          store, study, units[0],
+          {member("0.1", 0.5, Phase::tune, 0), member("0.2", 0.25, Phase::tune, 0), wild});
     }
     if (finished > 1) {
-      store.finish(units[1].id, "me", {member("0.2", 0.375, Phase::measure, 5)});
+      store::finish_unit(store, study, units[1], {member("0.2", 0.375, Phase::measure, 5)});
     }
     return study;
   }

@@ -12,7 +12,7 @@
 #include "export/event.h"
 #include "export/event_file.h"
 #include "export/run_events.h"
-#include "study/runner.h"
+#include "study/train_options.h"
 
 namespace tandem::exporting {
 namespace {

@@ -141,7 +141,7 @@ Catalogue::Text Catalogue::kept(const char* kind, std::size_t store, std::int64_
   const std::lock_guard guard(source.lock);
   const std::optional<store::Study> found = source.find(study);
   if (!found) return nullptr;
-  const std::int64_t revision = source.revision(study);
+  const std::string revision = source.revision(*found);
   const std::string key = fmt::format("{}/{}/{}", kind, store, study);
   {
     const std::lock_guard texts(mutex_);

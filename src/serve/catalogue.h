@@ -50,7 +50,7 @@ class Catalogue {
  private:
   struct Source;
   struct Kept {
-    std::int64_t revision = -1;
+    std::string revision;
     Text text;
   };
   template <class Make>

@@ -88,10 +88,11 @@ class ServerTest : public ::testing::Test {
     if (unit == 0) {
       store::MemberRow wild = member("9", -1, Phase::tune, 3);
       wild.diverged = true;
-      store.finish(units[0].id, "me",
-                   {member("0.1", 0.5, Phase::tune, 3), member("0.2", 0.25, Phase::tune, 3), wild});
+      store::finish_unit(
+          store, study_, units[0],
+          {member("0.1", 0.5, Phase::tune, 3), member("0.2", 0.25, Phase::tune, 3), wild});
     } else {
-      store.finish(units[1].id, "me", {member("0.2", 0.375, Phase::measure, 5)});
+      store::finish_unit(store, study_, units[1], {member("0.2", 0.375, Phase::measure, 5)});
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "serve/source.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -29,11 +30,10 @@ Json to_json(const store::Worker& worker) {
           {"curve", curve.is_object() ? curve : Json::object()}};
 }
 
-/// Grows with what there is to see of a study beyond its progress.
-std::int64_t revision_of(const std::vector<store::Task>& tasks, const store::Progress& progress) {
-  const auto optima = std::count_if(
-      tasks.begin(), tasks.end(), [](const store::Task& task) { return task.optimum.has_value(); });
-  return static_cast<std::int64_t>(progress.done + progress.units * 4096) + optima;
+/// Differs whenever something else is to be seen of a study, another study of its number and name
+/// included.
+std::string revision_of(const store::Study& study, const store::Progress& progress) {
+  return fmt::format("{}-{}", study.uid, progress.revision);
 }
 
 std::int64_t nanoseconds(const timespec& time) {
@@ -61,7 +61,6 @@ Catalogue::Source::Stamp Catalogue::Source::stamp(bool of_copy) const {
 const store::Store& Catalogue::Source::now() {
   if (store_ && stamp(store_->is_copy()) == stamp_) return *store_;
   store_.reset();
-  members_.clear();
   // Before it is opened: what is written meanwhile is seen at the next look.
   const Stamp as_file = stamp(false);
   const Stamp as_copy = stamp(true);
@@ -78,13 +77,7 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
     const store::Store& store = now();
     for (const store::Study& study : store.studies()) {
       const store::Progress progress = store.progress(study.id);
-      const std::vector<store::Task> tasks = store.tasks(study.id);
       const std::vector<store::Worker> workers = store.workers(study.id);
-      auto& [done, members] = members_.try_emplace(study.id, progress.done + 1, 0).first->second;
-      if (done != progress.done) {
-        members = store.member_count(study.id);
-        done = progress.done;
-      }
       double part = progress.units == 0
                         ? 0
                         : static_cast<double>(progress.done) / static_cast<double>(progress.units);
@@ -102,8 +95,8 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
                       {"name", study.name},
                       {"created", study.created},
                       {"epochs", study.epochs},
-                      {"tasks", tasks.size()},
-                      {"members", members},
+                      {"tasks", progress.tasks},
+                      {"members", progress.members},
                       {"units", progress.units},
                       {"done", progress.done},
                       {"state", running    ? "running"
@@ -115,7 +108,7 @@ Json Catalogue::Source::studies(std::size_t number_of_store) {
                       {"version", study.version},
                       {"machine", study.machine},
                       {"workers", std::move(at_work)},
-                      {"revision", revision_of(tasks, progress)}});
+                      {"revision", revision_of(study, progress)}});
     }
   } catch (const std::exception& trouble) {
     error = trouble.what();
@@ -132,8 +125,8 @@ std::optional<store::Study> Catalogue::Source::find(std::int64_t study) {
   return std::nullopt;
 }
 
-std::int64_t Catalogue::Source::revision(std::int64_t study) {
-  return revision_of(now().tasks(study), now().progress(study));
+std::string Catalogue::Source::revision(const store::Study& study) {
+  return revision_of(study, now().progress(study.id));
 }
 
 }  // namespace tandem::serve

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <mutex>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -28,8 +27,8 @@ struct Catalogue::Source {
   nlohmann::ordered_json studies(std::size_t number_of_store);
 
   std::optional<store::Study> find(std::int64_t study);
-  /// Grows with what there is to see of a study beyond its progress.
-  std::int64_t revision(std::int64_t study);
+  /// Differs whenever something else is to be seen of the study.
+  std::string revision(const store::Study& study);
 
   std::filesystem::path file;
   std::mutex lock;
@@ -47,7 +46,6 @@ struct Catalogue::Source {
 
   std::optional<store::Store> store_;
   Stamp stamp_;
-  std::map<std::int64_t, std::pair<std::size_t, std::size_t>> members_;  // study: done, members
 };
 
 }  // namespace tandem::serve

@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/token.h"
 #include "store/schema.h"
 
 namespace tandem::store {
@@ -149,7 +150,6 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
     return database;
   }
   check_kind_now(*database, path);  // before anything is changed
-  database->exec("PRAGMA foreign_keys = ON");
   if (database->execAndGet("PRAGMA journal_mode").getString() != "wal") {
     database->execAndGet("PRAGMA journal_mode = WAL").getString();
   }
@@ -161,6 +161,7 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
     if (version < schema_version()) migrate(*database, version);
     transaction.commit();
   }
+  database->exec("PRAGMA foreign_keys = ON");  // a migration needs them off
   return database;
 }
 
@@ -240,6 +241,54 @@ Store::Impl::Impl(fs::path file, Mode how) : path(std::move(file)), mode(how) {
   }
 }
 
+Store::Impl::~Impl() {
+  if (mode == Mode::read || database == nullptr || !moved()) return;
+  // The last one to close a store removes its log, by name: where the name is another store's by
+  // now, that one would lose what it has committed.
+  int yes = 1;
+  sqlite3_file_control(database->getHandle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
+}
+
+bool Store::Impl::moved() const {
+  int moved = 0;
+  const int error =
+      sqlite3_file_control(database->getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return error == SQLITE_OK && moved != 0;
+}
+
+void Store::Impl::begin_writing(Durability durability) {
+  if (mode == Mode::read) {
+    throw StoreError(path.string() + ": the store was opened for reading only");
+  }
+  if (moved()) {
+    throw StoreMoved(fmt::format(
+        "{}: the store was removed, moved or replaced while this process used it", path.string()));
+  }
+  if (durability == durability_now) return;
+  database->exec(durability == Durability::survives_kill ? "PRAGMA synchronous = NORMAL"
+                                                         : "PRAGMA synchronous = FULL");
+  durability_now = durability;
+}
+
+fs::path Store::Impl::rescue() const {
+  // Beside the place where it was, if that folder is there still.
+  for (const fs::path& folder : {fs::absolute(path).parent_path(), fs::temp_directory_path()}) {
+    fs::path file = folder / path.filename();
+    file += ".rescued-" + random_token().substr(0, 8);
+    try {
+      SQLite::Database saved(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+      SQLite::Backup(saved, *database).executeStep(-1);
+      return file;
+    } catch (const SQLite::Exception& error) {
+      if (error.getErrorCode() != SQLITE_CANTOPEN) throw explain(file, error);
+    }
+  }
+  throw StoreError(
+      fmt::format("{}: what the store held cannot be saved: neither its folder nor the folder for "
+                  "temporary files can be written to",
+                  path.string()));
+}
+
 Query Store::Impl::query(const char* sql) {
   auto place = statements.find(sql);
   if (place == statements.end()) {
@@ -256,8 +305,21 @@ std::int64_t now() {
       .count();
 }
 
-std::string phase_name(Phase phase) { return phase == Phase::tune ? "tune" : "measure"; }
+std::string phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::tune:
+      return "tune";
+    case Phase::measure:
+      return "measure";
+    case Phase::optimum:
+      return "optimum";
+  }
+  return "";
+}
 
-Phase phase_of(std::string_view name) { return name == "measure" ? Phase::measure : Phase::tune; }
+Phase phase_of(std::string_view name) {
+  if (name == "measure") return Phase::measure;
+  return name == "optimum" ? Phase::optimum : Phase::tune;
+}
 
 }  // namespace tandem::store

@@ -65,8 +65,15 @@ class Query {
   SQLite::Statement* statement_;
 };
 
+/// Leases and what processes say of themselves need not survive a power cut, which their processes
+/// do not survive either: without an fsync for each.
+enum class Durability { survives_power_cut, survives_kill };
+
 struct Store::Impl {
   Impl(std::filesystem::path file, Mode how);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
 
   /// `sql` is a literal: its address is its name.
   Query query(const char* sql);
@@ -87,11 +94,10 @@ struct Store::Impl {
   /// `work` in one transaction that has the right to write from its start, so that two processes
   /// wait for each other instead of failing half-way.
   template <typename Work>
-  auto writing(const Work& work) -> decltype(work()) {
+  auto writing(const Work& work, Durability durability = Durability::survives_power_cut)
+      -> decltype(work()) {
     return guarded([&] {
-      if (mode == Mode::read) {
-        throw StoreError(path.string() + ": the store was opened for reading only");
-      }
+      begin_writing(durability);
       SQLite::Transaction transaction(*database, SQLite::TransactionBehavior::IMMEDIATE);
       if constexpr (std::is_void_v<decltype(work())>) {
         work();
@@ -115,15 +121,26 @@ struct Store::Impl {
     });
   }
 
+  /// Throws if the store is not to be written to, or is not where it was.
+  void begin_writing(Durability durability);
+  bool moved() const;
+  std::filesystem::path rescue() const;
+
   // Parts of a caller's transaction.
+  /// Throws StudyRemoved.
+  void require_study(std::int64_t study_id);
+  Progress progress(std::int64_t study_id);
+  /// What is stored of the study changes.
+  void touch(std::int64_t study_id);
   Study insert(const Study& study);
   Task insert(const Task& task);
   void insert(std::int64_t study_id, const Unit& unit);
-  void insert(std::int64_t unit_id, const std::vector<MemberRow>& members);
+  void insert_members(std::int64_t unit_id, const std::vector<MemberRow>& members);
   Study ensure(const Study& study);
   Task ensure(const Task& task);
-  bool finish(std::int64_t unit_id, const std::string& owner, const std::vector<MemberRow>& members,
-              std::int64_t finished);
+  /// A unit that is not done; its lease, if any, ends.
+  void finish(std::int64_t study_id, const Unit& unit, const std::vector<MemberRow>& members,
+              std::optional<double> optimum, const std::string& owner, std::int64_t finished);
   std::optional<Study> find_study(const std::string& name);
   std::vector<Study> studies();
   std::vector<Task> tasks(std::int64_t study_id);
@@ -137,12 +154,16 @@ struct Store::Impl {
   std::filesystem::path path;
   Mode mode;
   bool copy = false;
+  Durability durability_now = Durability::survives_power_cut;
   std::unique_ptr<SQLite::Database> database;
   std::map<const char*, SQLite::Statement> statements;  // go before their database
 };
 
 /// Seconds since 1970.
 std::int64_t now();
+
+/// Of a row: id, task_id, key, optimizer, phase, seed, members, place, work, done.
+Unit unit_at(const Query& query);
 
 std::string phase_name(Phase phase);
 Phase phase_of(std::string_view name);

@@ -18,15 +18,15 @@ Merged Store::Impl::merge(Impl& other) {
       task.study_id = study.id;
       task_ids[other_task] = ensure(task).id;
     }
-    for (Unit unit : other.units(other_study)) {
-      unit.task_id = task_ids.at(unit.task_id);
-      insert(study.id, unit);
+    for (const Unit& unit : other.units(other_study)) {
+      Unit here = unit;
+      here.task_id = task_ids.at(unit.task_id);
+      insert(study.id, here);
       if (!unit.done) continue;
-      std::int64_t id = 0;
       {
         Query rows = query("SELECT id FROM unit WHERE study_id = ? AND key = ? AND done = 0");
         if (!rows.bind(study.id, unit.key).next()) continue;
-        id = rows.integer(0);
+        here.id = rows.integer(0);
       }
       std::string owner;
       std::int64_t finished = 0;
@@ -38,7 +38,7 @@ Merged Store::Impl::merge(Impl& other) {
         }
       }
       const std::vector<MemberRow> members = other.unit_members(unit.id, true);
-      finish(id, owner, members, finished);
+      finish(study.id, here, members, std::nullopt, owner, finished);  // ensure() took F* over
       ++merged.units;
       merged.members += members.size();
     }

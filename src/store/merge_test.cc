@@ -19,7 +19,7 @@ class Merge : public StoreTest {
   }
   static void finish(Store& store, std::int64_t study, std::size_t unit) {
     const Unit found = store.units(study).at(unit);
-    store.finish(found.id, "me", {sample_member(found.key)});
+    finish_unit(store, study, found, {sample_member(found.key)});
   }
 
   std::filesystem::path other_;
@@ -32,7 +32,9 @@ TEST_F(Merge, TakesWhatIsNew) {
     Store there = Store::open(other_, Store::Mode::write);
     plan(there, 1, "first");  // so that ids differ
     const std::int64_t study = plan(there, 3, "theirs");
-    there.set_optimum(there.tasks(study)[0].id, 0.25);
+    Task optimum = sample_task(study);
+    optimum.optimum = 0.25;
+    there.ensure_task(optimum);
     finish(there, study, 1);
     ASSERT_TRUE(there.lease(study, this_owner(), 3600).has_value());
   }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/token.h"
 #include "store/connection.h"
 
 namespace tandem::store {
@@ -52,18 +53,19 @@ std::string list(const std::vector<std::uint64_t>& seeds) { return nlohmann::jso
 
 Study study_at(const Query& query) {
   return {.id = query.integer(0),
-          .name = query.text(1),
-          .text = query.text(2),
-          .fingerprint = query.text(3),
-          .version = query.text(4),
-          .target = query.text(5),
-          .machine = query.text(6),
-          .command = query.text(7),
-          .created = query.integer(8),
-          .pruned = query.integer(9) != 0,
-          .epochs = query.count(10),
-          .tune_seed = query.count(11),
-          .seeds = nlohmann::json::parse(query.text(12)).get<std::vector<std::uint64_t>>()};
+          .uid = query.text(1),
+          .name = query.text(2),
+          .text = query.text(3),
+          .fingerprint = query.text(4),
+          .version = query.text(5),
+          .target = query.text(6),
+          .machine = query.text(7),
+          .command = query.text(8),
+          .created = query.integer(9),
+          .pruned = query.integer(10) != 0,
+          .epochs = query.count(11),
+          .tune_seed = query.count(12),
+          .seeds = nlohmann::json::parse(query.text(13)).get<std::vector<std::uint64_t>>()};
 }
 
 Task task_at(const Query& query) {
@@ -83,12 +85,25 @@ Task task_at(const Query& query) {
 
 }  // namespace
 
+Unit unit_at(const Query& query) {
+  return {.id = query.integer(0),
+          .task_id = query.integer(1),
+          .key = query.text(2),
+          .optimizer = query.text(3),
+          .phase = phase_of(query.text(4)),
+          .seed = query.count(5),
+          .members = query.text(6),
+          .place = query.integer(7),
+          .work = query.number(8),
+          .done = query.integer(9) != 0};
+}
+
 // ---- Studies ------------------------------------------------------------------------------------
 
 std::vector<Study> Store::Impl::studies() {
   Query rows = query(
-      "SELECT id, name, text, fingerprint, version, target, machine, command, created, pruned, "
-      "epochs, tune_seed, seeds FROM study ORDER BY name");
+      "SELECT id, uid, name, text, fingerprint, version, target, machine, command, created, "
+      "pruned, epochs, tune_seed, seeds FROM study ORDER BY name");
   std::vector<Study> studies;
   while (rows.next()) studies.push_back(study_at(rows));
   return studies;
@@ -96,8 +111,8 @@ std::vector<Study> Store::Impl::studies() {
 
 std::optional<Study> Store::Impl::find_study(const std::string& name) {
   Query rows = query(
-      "SELECT id, name, text, fingerprint, version, target, machine, command, created, pruned, "
-      "epochs, tune_seed, seeds FROM study WHERE name = ?");
+      "SELECT id, uid, name, text, fingerprint, version, target, machine, command, created, "
+      "pruned, epochs, tune_seed, seeds FROM study WHERE name = ?");
   rows.bind(name);
   if (!rows.next()) return std::nullopt;
   return study_at(rows);
@@ -105,13 +120,15 @@ std::optional<Study> Store::Impl::find_study(const std::string& name) {
 
 Study Store::Impl::insert(const Study& study) {
   Study added = study;
+  added.uid = random_token();
   if (added.created == 0) added.created = now();
   query(
-      "INSERT INTO study (name, text, fingerprint, version, target, machine, command, created, "
-      "pruned, epochs, tune_seed, seeds) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .bind(added.name, added.text, added.fingerprint, added.version, added.target, added.machine,
-            added.command, added.created, added.pruned, added.epochs, added.tune_seed,
-            list(added.seeds))
+      "INSERT INTO study (uid, name, text, fingerprint, version, target, machine, command, "
+      "created, pruned, epochs, tune_seed, seeds) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .bind(added.uid, added.name, added.text, added.fingerprint, added.version, added.target,
+            added.machine, added.command, added.created, added.pruned, added.epochs,
+            added.tune_seed, list(added.seeds))
       .run();
   added.id = database->getLastInsertRowid();
   return added;
@@ -121,7 +138,7 @@ Study Store::Impl::ensure(const Study& study) {
   std::optional<Study> found = find_study(study.name);
   if (!found) return insert(study);
   const bool begun = [&] {
-    Query rows = query("SELECT 1 FROM unit WHERE study_id = ? AND done = 1 LIMIT 1");
+    Query rows = query("SELECT 1 FROM study WHERE id = ? AND done > 0");
     return rows.bind(found->id).next();
   }();
   Differences differences;
@@ -154,6 +171,19 @@ Study Store::Impl::ensure(const Study& study) {
   return *found;
 }
 
+void Store::Impl::require_study(std::int64_t study_id) {
+  Query rows = query("SELECT 1 FROM study WHERE id = ?");
+  if (rows.bind(study_id).next()) return;
+  throw StudyRemoved(fmt::format(
+      "{}: the study was removed from the store while this process worked on it; nothing was "
+      "written",
+      path.string()));
+}
+
+void Store::Impl::touch(std::int64_t study_id) {
+  query("UPDATE study SET revision = revision + 1 WHERE id = ?").bind(study_id).run();
+}
+
 // ---- Tasks --------------------------------------------------------------------------------------
 
 std::vector<Task> Store::Impl::tasks(std::int64_t study_id) {
@@ -175,6 +205,9 @@ Task Store::Impl::insert(const Task& task) {
       .run();
   Task added = task;
   added.id = database->getLastInsertRowid();
+  query("UPDATE study SET tasks = tasks + 1, revision = revision + 1 WHERE id = ?")
+      .bind(task.study_id)
+      .run();
   return added;
 }
 
@@ -203,6 +236,7 @@ Task Store::Impl::ensure(const Task& task) {
   }
   if (!found->optimum && task.optimum) {
     query("UPDATE task SET optimum = ? WHERE id = ?").bind(*task.optimum, found->id).run();
+    touch(found->study_id);
     found->optimum = task.optimum;
   }
   return *found;
@@ -212,21 +246,11 @@ Task Store::Impl::ensure(const Task& task) {
 
 std::vector<Unit> Store::Impl::units(std::int64_t study_id) {
   Query rows = query(
-      "SELECT id, task_id, key, optimizer, phase, seed, members, place, done FROM unit "
+      "SELECT id, task_id, key, optimizer, phase, seed, members, place, work, done FROM unit "
       "WHERE study_id = ? ORDER BY place, key");
   rows.bind(study_id);
   std::vector<Unit> units;
-  while (rows.next()) {
-    units.push_back({.id = rows.integer(0),
-                     .task_id = rows.integer(1),
-                     .key = rows.text(2),
-                     .optimizer = rows.text(3),
-                     .phase = phase_of(rows.text(4)),
-                     .seed = rows.count(5),
-                     .members = rows.text(6),
-                     .place = rows.integer(7),
-                     .done = rows.integer(8) != 0});
-  }
+  while (rows.next()) units.push_back(unit_at(rows));
   return units;
 }
 
@@ -239,11 +263,16 @@ void Store::Impl::insert(std::int64_t study_id, const Unit& unit) {
     last.bind(study_id).next();
     place = last.integer(0);
   }
-  query(
-      "INSERT INTO unit (study_id, task_id, key, place, optimizer, phase, seed, members) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (study_id, key) DO NOTHING")
-      .bind(study_id, unit.task_id, unit.key, place, unit.optimizer, phase_name(unit.phase),
-            unit.seed, unit.members)
+  const int added =
+      query(
+          "INSERT INTO unit (study_id, task_id, key, place, optimizer, phase, seed, members, work) "
+          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (study_id, key) DO NOTHING")
+          .bind(study_id, unit.task_id, unit.key, place, unit.optimizer, phase_name(unit.phase),
+                unit.seed, unit.members, unit.work)
+          .run();
+  if (added == 0) return;
+  query("UPDATE study SET units = units + 1, revision = revision + 1 WHERE id = ?")
+      .bind(study_id)
       .run();
 }
 

@@ -69,7 +69,7 @@ RC_GTEST_FIXTURE_PROP(StoreProperty, MembersRoundTrip, ()) {
   const std::int64_t study = plan(store, 1);
   std::vector<MemberRow> members;
   for (int i = *rc::gen::inRange(0, 4); i > 0; --i) members.push_back(any_member());
-  RC_ASSERT(store.finish(store.lease(study, "me", 60)->id, "me", members));
+  RC_ASSERT(store.finish(*store.lease(study, "me", 60), members));
   const auto found = store.members(store.tasks(study)[0].id, true);
   RC_ASSERT(found.size() == members.size());
   for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);

@@ -8,7 +8,7 @@
 
 namespace tandem::store {
 
-void Store::Impl::insert(std::int64_t unit_id, const std::vector<MemberRow>& members) {
+void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberRow>& members) {
   std::int64_t place = 0;
   for (const MemberRow& member : members) {
     query(
@@ -31,24 +31,22 @@ void Store::Impl::insert(std::int64_t unit_id, const std::vector<MemberRow>& mem
   }
 }
 
-bool Store::Impl::finish(std::int64_t unit_id, const std::string& owner,
-                         const std::vector<MemberRow>& members, std::int64_t finished) {
-  const int changed = query(
-                          "UPDATE unit SET done = 1, owner = ?, lease_end = NULL, finished = ? "
-                          "WHERE id = ? AND done = 0")
-                          .bind(owner, finished, unit_id)
-                          .run();
-  if (changed > 0) {
-    insert(unit_id, members);
-    return true;
+void Store::Impl::finish(std::int64_t study_id, const Unit& unit,
+                         const std::vector<MemberRow>& members, std::optional<double> optimum,
+                         const std::string& owner, std::int64_t finished) {
+  query("DELETE FROM lease WHERE unit_id = ?").bind(unit.id).run();
+  query("UPDATE unit SET done = 1, owner = ?, finished = ? WHERE id = ?")
+      .bind(owner, finished, unit.id)
+      .run();
+  query(
+      "UPDATE study SET done = done + 1, members = members + ?, work_done = work_done + ?, "
+      "revision = revision + 1 WHERE id = ?")
+      .bind(members.size(), unit.work, study_id)
+      .run();
+  if (optimum) {
+    query("UPDATE task SET optimum = ? WHERE id = ?").bind(*optimum, unit.task_id).run();
   }
-  Query rows = query("SELECT 1 FROM unit WHERE id = ?");
-  if (!rows.bind(unit_id).next()) {
-    throw StoreError(fmt::format(
-        "{}: the unit of work {} is not there any more: its study was removed from the store",
-        path.string(), unit_id));
-  }
-  return false;
+  insert_members(unit.id, members);
 }
 
 namespace {

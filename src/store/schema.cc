@@ -114,6 +114,119 @@ CREATE TABLE worker (
   curve TEXT NOT NULL,
   PRIMARY KEY (study_id, owner)
 ) WITHOUT ROWID;
+)sql",
+    // Version 4: ids are never given twice (AUTOINCREMENT), leases have tokens and a table of their
+    // own, a study counts its units, F* is a unit of work. Foreign keys must be off, or dropping a
+    // table would empty those that refer to it.
+    R"sql(
+CREATE TABLE new_study (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  uid TEXT NOT NULL UNIQUE,
+  name TEXT NOT NULL UNIQUE,
+  text TEXT NOT NULL,
+  fingerprint TEXT NOT NULL,
+  version TEXT NOT NULL,
+  target TEXT NOT NULL,
+  machine TEXT NOT NULL,
+  command TEXT NOT NULL,
+  created INTEGER NOT NULL,
+  pruned INTEGER NOT NULL,
+  epochs INTEGER NOT NULL,
+  tune_seed INTEGER NOT NULL,
+  seeds TEXT NOT NULL,
+  revision INTEGER NOT NULL DEFAULT 0,
+  tasks INTEGER NOT NULL DEFAULT 0,
+  units INTEGER NOT NULL DEFAULT 0,
+  done INTEGER NOT NULL DEFAULT 0,
+  members INTEGER NOT NULL DEFAULT 0,
+  work_done NOT NULL DEFAULT 0.0
+);
+INSERT INTO new_study (id, uid, name, text, fingerprint, version, target, machine, command,
+                       created, pruned, epochs, tune_seed, seeds, tasks, units, done, members)
+  SELECT id, lower(hex(randomblob(16))), name, text, fingerprint, version, target, machine, command,
+         created, pruned, epochs, tune_seed, seeds,
+         (SELECT count(*) FROM task WHERE study_id = study.id),
+         (SELECT count(*) FROM unit WHERE study_id = study.id),
+         (SELECT count(*) FROM unit WHERE study_id = study.id AND done = 1),
+         (SELECT count(*) FROM unit JOIN member ON unit_id = unit.id WHERE study_id = study.id)
+  FROM study;
+DROP TABLE study;
+ALTER TABLE new_study RENAME TO study;
+
+CREATE TABLE new_task (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  study_id INTEGER NOT NULL REFERENCES study ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  data TEXT NOT NULL,
+  model TEXT NOT NULL,
+  lambda NOT NULL,
+  batch INTEGER NOT NULL,
+  samples INTEGER NOT NULL,
+  dimension INTEGER NOT NULL,
+  data_hash TEXT NOT NULL,
+  facts TEXT NOT NULL,
+  optimum,
+  UNIQUE (study_id, key)
+);
+INSERT INTO new_task SELECT * FROM task;
+DROP TABLE task;
+ALTER TABLE new_task RENAME TO task;
+
+CREATE TABLE new_unit (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  study_id INTEGER NOT NULL REFERENCES study ON DELETE CASCADE,
+  task_id INTEGER NOT NULL REFERENCES task ON DELETE CASCADE,
+  key TEXT NOT NULL,
+  place INTEGER NOT NULL,
+  optimizer TEXT NOT NULL,
+  phase TEXT NOT NULL CHECK (phase IN ('tune', 'measure', 'optimum')),
+  seed INTEGER NOT NULL,
+  members TEXT NOT NULL,
+  work NOT NULL DEFAULT 0.0,
+  done INTEGER NOT NULL DEFAULT 0,
+  owner TEXT,
+  finished INTEGER,
+  UNIQUE (study_id, key)
+);
+INSERT INTO new_unit (id, study_id, task_id, key, place, optimizer, phase, seed, members, done,
+                      owner, finished)
+  SELECT id, study_id, task_id, key, place, optimizer, phase, seed, members, done,
+         CASE done WHEN 1 THEN owner END, finished FROM unit;
+DROP TABLE unit;
+ALTER TABLE new_unit RENAME TO unit;
+CREATE INDEX unit_of_task ON unit (task_id, place, key);
+CREATE INDEX unit_in_order ON unit (study_id, place, key);
+CREATE INDEX unit_to_do ON unit (study_id, place, key) WHERE done = 0;
+CREATE INDEX unit_to_tune ON unit (task_id, optimizer) WHERE done = 0 AND phase = 'tune';
+
+CREATE TABLE new_member (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  unit_id INTEGER NOT NULL REFERENCES unit ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  optimizer TEXT NOT NULL,
+  method TEXT NOT NULL,
+  baseline INTEGER NOT NULL,
+  options TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  phase TEXT NOT NULL CHECK (phase IN ('tune', 'measure')),
+  diverged INTEGER NOT NULL,
+  diverged_at INTEGER NOT NULL,
+  state_bytes INTEGER NOT NULL,
+  pruned INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (unit_id, place)
+);
+INSERT INTO new_member SELECT * FROM member;
+DROP TABLE member;
+ALTER TABLE new_member RENAME TO member;
+
+CREATE TABLE lease (
+  token TEXT PRIMARY KEY,
+  study_id INTEGER NOT NULL REFERENCES study ON DELETE CASCADE,
+  unit_id INTEGER NOT NULL UNIQUE REFERENCES unit ON DELETE CASCADE,
+  owner TEXT NOT NULL,
+  ends INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX lease_of_study ON lease (study_id);
 )sql"};
 
 }  // namespace

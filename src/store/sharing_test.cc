@@ -21,9 +21,9 @@ int work_through(const std::filesystem::path& path, const std::string& owner) {
   const std::int64_t study = store.studies().at(0).id;
   int finished = 0;
   while (const auto unit = store.lease(study, owner, 3600)) {
-    MemberRow member = sample_member(unit->key);
+    MemberRow member = sample_member(unit->unit.key);
     member.method = owner;
-    if (!store.finish(unit->id, owner, {member})) return -1;
+    if (!store.finish(*unit, {member})) return -1;
     ++finished;
   }
   return finished;
@@ -109,9 +109,9 @@ class Killing : public Sharing {
     while (const auto unit = store.lease(study, owner, 3600)) {
       std::vector<MemberRow> members;
       for (std::size_t i = 0; i < kMembers; ++i) {
-        members.push_back(sample_member(unit->key, kPoints));
+        members.push_back(sample_member(unit->unit.key, kPoints));
       }
-      if (!store.finish(unit->id, owner, members)) return 1;
+      if (!store.finish(*unit, members)) return 1;
     }
     return 0;
   }

@@ -30,9 +30,23 @@ class StoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Somebody removed the study that is worked on. Nothing was written.
+class StudyRemoved : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
+/// The file is not where it was opened any more: removed, moved or replaced. Nothing was written;
+/// Store::rescue() saves what it held.
+class StoreMoved : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
 // Members have initializers so that whoever makes one names only what it has.
 struct Study {
-  std::int64_t id = 0;    // given by the store, here and below
+  std::int64_t id = 0;    // given by the store, here and below; never given twice
+  std::string uid = {};   // random, given by the store: no other study has it, here or elsewhere
   std::string name = {};  // unique in a store
   std::string text = {};  // the study file in its canonical form, without versions
   std::string fingerprint = {};
@@ -62,7 +76,11 @@ struct Task {
   std::optional<double> optimum = {};  // F*, for convex tasks
 };
 
-enum class Phase { tune, measure };
+enum class Phase {
+  tune,
+  measure,
+  optimum,  // finds F* of a task: no members
+};
 
 /// A unit of work: what one process trains at a time, and what is there whole or not at all.
 struct Unit {
@@ -76,7 +94,17 @@ struct Unit {
   // Units are leased and read in this order, equals by key. Absent: after all that are there. Who
   // adds units when others are done names the places, or the order depends on who was first.
   std::optional<std::int64_t> place = {};
+  double work = 0;    // for Progress::work_done, in the planner's measure
   bool done = false;  // told by the store
+};
+
+/// A unit in the hands of a process. The token is random and new with every lease: whoever writes
+/// shows it, so that nobody writes to a unit that is somebody else's by now.
+struct Lease {
+  Unit unit = {};
+  std::int64_t study_id = 0;
+  std::string owner = {};
+  std::string token = {};
 };
 
 /// What became of one member of a population.
@@ -107,11 +135,15 @@ struct Worker {
   std::string curve = "{}";  // JSON: the best member in training, its losses so far
 };
 
-/// Counts of a study's units; `leased` are those in the hands of a live owner.
+/// How far a study is. Costs the same for any number of units.
 struct Progress {
   std::size_t units = 0;
   std::size_t done = 0;
-  std::size_t leased = 0;
+  std::size_t leased = 0;  // in the hands of a live owner
+  std::size_t tasks = 0;
+  std::size_t members = 0;    // of finished units
+  double work_done = 0;       // the sum of Unit::work of finished units
+  std::int64_t revision = 0;  // grows whenever what is stored of the study changes
 };
 
 /// Counts of all that a study has.
@@ -130,6 +162,8 @@ struct Merged {
 
 /// One connection to a store, for one thread at a time; other threads and processes open their
 /// own, and wait for each other. Must not be carried over a fork(). All calls throw StoreError.
+///
+/// Calls that name a study by its id throw StudyRemoved where it is not there any more.
 class Store {
  public:
   /// `read` changes nothing; a store of an older version is brought up to date in memory. `write`
@@ -148,24 +182,27 @@ class Store {
   /// results depend on: the text, the fingerprint, the CPU target, seeds, epochs, or, when any
   /// unit of it is done, the program's version; the message shows both sides.
   Study ensure_study(const Study& study);
-  /// Likewise; other data under the same key is an error that names both hashes.
-  Task ensure_task(const Task& task);
-  void set_optimum(std::int64_t task_id, double optimum);
+  /// Likewise, all or none of them; other data under the same key is an error that names both
+  /// hashes.
+  std::vector<Task> ensure_tasks(const std::vector<Task>& tasks);
+  Task ensure_task(const Task& task) { return ensure_tasks({task}).front(); }
   /// Adds those whose keys are new, all or none.
   void add_units(std::int64_t study_id, const std::vector<Unit>& units);
 
   /// The first unit that is neither done nor leased by a live owner becomes this owner's for some
-  /// seconds; none if there is no such unit. A lease ends by time, or at once when its owner, named
-  /// by this_owner(), was a process of this machine that is no more.
-  std::optional<Unit> lease(std::int64_t study_id, const std::string& owner, int seconds);
+  /// seconds; none if there is no such unit. With a key, that unit alone. A lease ends by time, or
+  /// at once when its owner, named by this_owner(), was a process of this machine that is no more.
+  std::optional<Lease> lease(std::int64_t study_id, const std::string& owner, int seconds,
+                             const std::string& key = {});
   /// Puts off the lease's end to so many seconds from now; false if it is somebody else's by now.
-  bool renew(std::int64_t unit_id, const std::string& owner, int seconds);
-  /// Writes all that a unit gave and marks it done, in one transaction; durable on return. False,
-  /// with nothing written, if it was done already. A lease that ran out does no harm.
-  bool finish(std::int64_t unit_id, const std::string& owner,
-              const std::vector<MemberRow>& members);
-  /// Gives the lease back; nothing happens if it is not this owner's.
-  void release(std::int64_t unit_id, const std::string& owner);
+  bool renew(const Lease& lease, int seconds);
+  /// Writes all that a unit gave and marks it done, in one transaction; durable on return. `optimum`
+  /// is F* of its task. False, with nothing written, if the lease ran out and another process took
+  /// the unit, or if it is done. A lease that ran out and that nobody took does no harm.
+  bool finish(const Lease& lease, const std::vector<MemberRow>& members,
+              std::optional<double> optimum = {});
+  /// Gives the lease back; nothing happens if it is somebody else's by now.
+  void release(const Lease& lease);
 
   /// Says how far this process is; what it said before is forgotten.
   void tell(std::int64_t study_id, const Worker& worker);
@@ -176,11 +213,12 @@ class Store {
 
   Progress progress(std::int64_t study_id) const;
   Totals totals(std::int64_t study_id) const;
-  std::size_t member_count(std::int64_t study_id) const;  // of totals(), without a look at points
-  std::vector<Study> studies() const;                     // in the order of their names
+  std::vector<Study> studies() const;  // in the order of their names
   std::optional<Study> find_study(const std::string& name) const;
   std::vector<Task> tasks(std::int64_t study_id) const;  // in the order they were added
   std::vector<Unit> units(std::int64_t study_id) const;
+  /// Whether every unit that tunes this optimizer is done.
+  bool is_tuned(std::int64_t task_id, const std::string& optimizer) const;
   /// In the order of units and of members within them, whoever wrote first. Of one optimizer where
   /// it is named.
   std::vector<MemberRow> members(std::int64_t task_id, bool with_points,
@@ -190,17 +228,21 @@ class Store {
   std::optional<std::pair<Task, MemberRow>> find_member(std::int64_t study_id,
                                                         std::int64_t member_id) const;
 
-  /// With all that belongs to it.
-  void remove_study(std::int64_t study_id);
+  /// With all that belongs to it. Without `force` only if no process is at work on it: false, with
+  /// nothing removed, otherwise.
+  bool remove_study(std::int64_t study_id, bool force);
   /// Adds the other store's studies that are new, and to those that are in both the finished units
   /// that are missing here; all or nothing. Throws if a study of the same name is another one.
   Merged merge(const std::filesystem::path& other);
 
-  struct Impl;
+  /// After StoreMoved: writes all that the store held to a new file beside the place where it was
+  /// opened, or, if that folder is gone, in the folder for temporary files; gives its path.
+  std::filesystem::path rescue() const;
 
- private:
+  struct Impl;  // known inside the module only
   explicit Store(std::unique_ptr<Impl> impl);
 
+ private:
   std::unique_ptr<Impl> impl_;
 };
 

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "store/owner.h"
@@ -29,8 +31,8 @@ TEST_F(StoreTest, KeepsAStudyAndItsTasks) {
     study = store.ensure_study(study);
     task = sample_task(study.id, "it's \"quoted\"");
     task.lambda = -0.0;
+    task.optimum = 0.1 + 0.2;
     task = store.ensure_task(task);
-    store.set_optimum(task.id, 0.1 + 0.2);
   }
   const Store store = read();
   const auto studies = store.studies();
@@ -96,7 +98,7 @@ TEST_F(StoreTest, KeepsMembersToTheBit) {
     study = plan(store, 1);
     const auto unit = store.lease(study, "me", 60);
     ASSERT_TRUE(unit.has_value());
-    EXPECT_TRUE(store.finish(unit->id, "me", members));
+    EXPECT_TRUE(store.finish(*unit, members));
   }
   const Store store = read();
   const std::int64_t task = store.tasks(study)[0].id;
@@ -163,7 +165,7 @@ TEST_F(StoreTest, RefusesAnotherStudyOfTheSameName) {
   EXPECT_EQ(store.ensure_study(newer).version, "1.0.1");
   EXPECT_EQ(store.studies()[0].command, "tandem study other.toml");
   const auto unit = store.lease(study, "me", 60);
-  store.finish(unit->id, "me", {sample_member()});
+  store.finish(*unit, {sample_member()});
   refused([](Study&) {}, {"version", "1.0.1", "1.0.0"});
   EXPECT_EQ(store.ensure_study(newer).id, study);
 }
@@ -191,17 +193,26 @@ TEST_F(StoreTest, LeasesInOrderAndOnce) {
   const auto first = store.lease(study, "a", 60);
   const auto second = store.lease(study, "a", 60);  // not the same again, even for the same owner
   ASSERT_TRUE(first && second);
-  EXPECT_EQ(first->key, "unit/0");
-  EXPECT_EQ(first->members, R"([{"lr": "0.1"}])");
-  EXPECT_EQ(second->key, "unit/1");
+  EXPECT_EQ(first->unit.key, "unit/0");
+  EXPECT_EQ(first->unit.members, R"([{"lr": "0.1"}])");
+  EXPECT_EQ(second->unit.key, "unit/1");
+  EXPECT_NE(first->token, second->token);
   EXPECT_FALSE(store.lease(study, "b", 60).has_value());
   EXPECT_EQ(store.progress(study).leased, 2U);
 
-  store.release(second->id, "b");  // not its own
+  Lease forged = *second;
+  forged.token = "guessed";
+  store.release(forged);
+  EXPECT_FALSE(store.renew(forged, 60));
+  EXPECT_FALSE(store.finish(forged, {sample_member()}));
+  forged = *second;
+  forged.unit = first->unit;  // the token is of another unit
+  EXPECT_FALSE(store.finish(forged, {sample_member()}));
   EXPECT_FALSE(store.lease(study, "b", 60).has_value());
-  store.release(second->id, "a");
+  store.release(*second);
   EXPECT_EQ(store.progress(study).leased, 1U);
-  EXPECT_EQ(store.lease(study, "b", 60)->key, "unit/1");
+  EXPECT_FALSE(store.lease(study, "b", 60, "unit/0").has_value());
+  EXPECT_EQ(store.lease(study, "b", 60, "unit/1")->unit.key, "unit/1");
 }
 
 TEST_F(StoreTest, ALeaseEndsByTime) {
@@ -211,14 +222,15 @@ TEST_F(StoreTest, ALeaseEndsByTime) {
   EXPECT_EQ(store.progress(study).leased, 0U);
   const auto other = store.lease(study, "other", 60);
   ASSERT_TRUE(other.has_value());
-  EXPECT_EQ(other->id, late->id);
-  EXPECT_FALSE(store.renew(late->id, "late", 60));
-  EXPECT_TRUE(store.renew(other->id, "other", 60));
+  EXPECT_EQ(other->unit.id, late->unit.id);
+  EXPECT_FALSE(store.renew(*late, 60));
+  EXPECT_TRUE(store.renew(*other, 60));
 
-  // Who was late but first to be ready has done it: the work is the same, whoever does it.
-  EXPECT_TRUE(store.finish(late->id, "late", {sample_member()}));
-  EXPECT_FALSE(store.finish(other->id, "other", {sample_member(), sample_member()}));
-  EXPECT_FALSE(store.renew(other->id, "other", 60));
+  // Only who holds the lease writes.
+  EXPECT_FALSE(store.finish(*late, {sample_member(), sample_member()}));
+  EXPECT_TRUE(store.finish(*other, {sample_member()}));
+  EXPECT_FALSE(store.finish(*other, {sample_member()}));
+  EXPECT_FALSE(store.renew(*other, 60));
   const Progress progress = store.progress(study);
   EXPECT_EQ(progress.done, 1U);
   EXPECT_EQ(progress.leased, 0U);
@@ -263,13 +275,132 @@ TEST(Owner, IsGoneWhenItsProcessIs) {
   EXPECT_TRUE(is_gone(child));
 }
 
-TEST_F(StoreTest, FinishingARemovedUnitIsAnError) {
+TEST_F(StoreTest, ALeaseThatRanOutAndThatNobodyTookDoesNoHarm) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
+  const auto late = store.lease(study, "late", 0);
+  EXPECT_TRUE(store.finish(*late, {sample_member()}));
+  EXPECT_EQ(store.progress(study).done, 1U);
+}
+
+TEST_F(StoreTest, AWriterWhoseStudyWasRemovedIsToldSo) {
+  Store store = write();
+  const std::int64_t study = plan(store, 2);
   const auto unit = store.lease(study, "me", 60);
-  store.remove_study(study);
-  expect_error([&] { store.finish(unit->id, "me", {sample_member()}); },
-               {path_.string(), "removed"});
+  EXPECT_FALSE(store.remove_study(study, false));  // somebody is at work
+  EXPECT_EQ(store.units(study).size(), 2U);
+  EXPECT_TRUE(store.remove_study(study, true));
+  // Another one of the same name and shape takes its place.
+  const std::int64_t other = plan(store, 2);
+  EXPECT_NE(other, study);
+  EXPECT_NE(store.units(other)[0].id, unit->unit.id);
+  EXPECT_NE(store.tasks(other)[0].id, unit->unit.task_id);
+  const std::vector<std::function<void()>> writes = {
+      [&] { store.finish(*unit, {sample_member()}, 0.5); },
+      [&] { store.renew(*unit, 60); },
+      [&] { store.lease(study, "me", 60); },
+      [&] { store.add_units(study, {sample_unit(unit->unit.task_id, "more")}); },
+      [&] { store.ensure_task(sample_task(study)); },
+      [&] { store.tell(study, {.owner = this_owner()}); },
+      [&] { store.progress(study); }};
+  for (const auto& write : writes) {
+    EXPECT_THROW(write(), StudyRemoved);
+    expect_error(write, {path_.string(), "removed"});
+  }
+  const Progress progress = store.progress(other);
+  EXPECT_EQ(progress.units, 2U);
+  EXPECT_EQ(progress.done, 0U);
+  EXPECT_EQ(store.totals(other).members, 0U);
+  EXPECT_FALSE(store.tasks(other)[0].optimum);
+  expect_whole();
+}
+
+TEST_F(StoreTest, IdsAreNeverGivenTwice) {
+  Store store = write();
+  std::set<std::int64_t> studies;
+  std::set<std::int64_t> units;
+  std::set<std::int64_t> members;
+  std::set<std::string> uids;
+  for (int round = 0; round < 3; ++round) {
+    const std::int64_t study = plan(store, 1);
+    finish_unit(store, study, store.units(study)[0], {sample_member()});
+    EXPECT_TRUE(studies.insert(study).second);
+    EXPECT_TRUE(units.insert(store.units(study)[0].id).second);
+    EXPECT_TRUE(uids.insert(store.studies()[0].uid).second);
+    EXPECT_TRUE(members.insert(store.members(store.tasks(study)[0].id, false)[0].id).second);
+    store.remove_study(study, false);
+  }
+}
+
+TEST_F(StoreTest, ARevisionForEachChange) {
+  Store store = write();
+  const std::int64_t study = plan(store, 2);
+  std::int64_t before = store.progress(study).revision;
+  const auto grew = [&] {
+    const std::int64_t now = store.progress(study).revision;
+    return std::exchange(before, now) < now;
+  };
+  const auto unit = store.lease(study, "me", 60);
+  store.tell(study, {.owner = this_owner()});
+  EXPECT_FALSE(grew());  // nothing else to see
+  store.finish(*unit, {sample_member()});
+  EXPECT_TRUE(grew());
+  Unit optimum = sample_unit(unit->unit.task_id, "F*");
+  optimum.phase = Phase::optimum;
+  optimum.work = 2;
+  store.add_units(study, {optimum});
+  EXPECT_TRUE(grew());
+  store.add_units(study, {optimum});
+  EXPECT_FALSE(grew());
+  EXPECT_TRUE(store.finish(*store.lease(study, "me", 60, "F*"), {}, 0.25));
+  EXPECT_TRUE(grew());
+  EXPECT_EQ(store.tasks(study)[0].optimum, 0.25);
+  EXPECT_EQ(store.progress(study).work_done, 2);
+}
+
+TEST_F(StoreTest, AStoreThatIsNotWhereItWasIsNotWrittenTo) {
+  for (const bool replaced : {false, true}) {
+    SCOPED_TRACE(replaced);
+    const std::filesystem::path path = folder_ / (replaced ? "replaced.db" : "removed.db");
+    Store store = Store::open(path, Store::Mode::write);
+    const std::int64_t study = plan(store, 2);
+    finish_unit(store, study, store.units(study)[0], {sample_member("kept")});
+    const auto unit = store.lease(study, "me", 60);
+    for (const char* end : {"", "-wal", "-shm"}) {
+      std::filesystem::rename(path.string() + end, (folder_ / "elsewhere.db").string() + end);
+    }
+    if (replaced) {
+      Store other = Store::open(path, Store::Mode::write);
+      plan(other, 1);
+    }
+    EXPECT_THROW(store.finish(*unit, {sample_member("last")}), StoreMoved);
+    EXPECT_THROW(store.renew(*unit, 60), StoreMoved);
+    const std::filesystem::path file = store.rescue();
+    EXPECT_EQ(file.parent_path(), folder_);
+    Store rescued = Store::open(file, Store::Mode::write);
+    EXPECT_TRUE(rescued.finish(*unit, {sample_member("last")}));
+    const auto members = rescued.members(rescued.tasks(study)[0].id, true);
+    ASSERT_EQ(members.size(), 2U);
+    EXPECT_EQ(members[0].options.at("lr"), "kept");
+    EXPECT_EQ(members[1].options.at("lr"), "last");
+    store = std::move(rescued);  // closes the old one: the other's log must stay
+    if (replaced) {
+      const Store other = Store::open(path, Store::Mode::read);
+      EXPECT_EQ(other.units(other.studies().at(0).id).size(), 1U);
+    }
+  }
+}
+
+TEST_F(StoreTest, ARescueWithoutItsFolder) {
+  const std::filesystem::path folder = folder_ / "gone";
+  std::filesystem::create_directory(folder);
+  Store store = Store::open(folder / "runs.db", Store::Mode::write);
+  const std::int64_t study = plan(store, 1);
+  std::filesystem::remove_all(folder);
+  EXPECT_THROW(store.lease(study, "me", 60), StoreMoved);
+  const std::filesystem::path file = store.rescue();
+  EXPECT_EQ(Store::open(file, Store::Mode::read).studies().size(), 1U);
+  for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file.string() + end);
 }
 
 TEST_F(StoreTest, OrderIsOfPlacesNotOfTime) {
@@ -289,7 +420,7 @@ TEST_F(StoreTest, OrderIsOfPlacesNotOfTime) {
   // Written in the opposite order.
   std::reverse(units.begin(), units.end());
   for (const Unit& unit : units) {
-    store.finish(unit.id, "me", {sample_member(unit.key), sample_member(unit.key + "2")});
+    finish_unit(store, study.id, unit, {sample_member(unit.key), sample_member(unit.key + "2")});
   }
   std::vector<std::string> order;
   for (const MemberRow& member : store.members(task.id, false)) {
@@ -303,9 +434,9 @@ TEST_F(StoreTest, RemovesAStudyWithAllThatItHas) {
   const std::int64_t study = plan(store, 2);
   const std::int64_t kept = plan(store, 2, "kept");
   for (const std::int64_t id : {study, kept}) {
-    store.finish(store.lease(id, "me", 60)->id, "me", {sample_member()});
+    store.finish(*store.lease(id, "me", 60), {sample_member()});
   }
-  store.remove_study(study);
+  store.remove_study(study, true);
   ASSERT_EQ(store.studies().size(), 1U);
   EXPECT_EQ(store.totals(kept).points, 3U);
   expect_whole();
@@ -322,10 +453,10 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommits) {
   const Store reader = read();
   EXPECT_EQ(reader.progress(study).done, 0U);
   const auto unit = writer.lease(study, "me", 60);
-  writer.finish(unit->id, "me", {sample_member()});
+  writer.finish(*unit, {sample_member()});
   EXPECT_EQ(reader.progress(study).done, 1U);
   Store other = read();
-  expect_error([&] { other.remove_study(study); }, {path_.string(), "reading only"});
+  expect_error([&] { other.remove_study(study, false); }, {path_.string(), "reading only"});
 }
 
 TEST_F(StoreTest, WorkersTellHowFarTheyAre) {
@@ -371,9 +502,9 @@ TEST_F(StoreTest, FindsAMemberOfAStudy) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   const std::int64_t other = plan(store, 1, "other");
-  store.finish(store.units(study)[0].id, "me", {sample_member("0.1"), sample_member("0.2")});
-  EXPECT_EQ(store.member_count(study), 2U);
-  EXPECT_EQ(store.member_count(other), 0U);
+  finish_unit(store, study, store.units(study)[0], {sample_member("0.1"), sample_member("0.2")});
+  EXPECT_EQ(store.progress(study).members, 2U);
+  EXPECT_EQ(store.progress(other).members, 0U);
   const Task task = store.tasks(study)[0];
   const MemberRow second = store.members(task.id, true)[1];
   const auto found = store.find_member(study, second.id);

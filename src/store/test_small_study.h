@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "store/store.h"
 
@@ -47,6 +48,13 @@ inline std::int64_t add_small_study(Store& store, const SmallStudy& small) {
                               .phase = Phase::measure,
                               .seed = 5}});
   return study.id;
+}
+
+/// Leases the unit and writes what it gave. False where it is done or leased.
+inline bool finish_unit(Store& store, std::int64_t study, const Unit& unit,
+                        const std::vector<MemberRow>& members) {
+  const auto lease = store.lease(study, this_owner(), 3600, unit.key);
+  return lease && store.finish(*lease, members);
 }
 
 }  // namespace tandem::store

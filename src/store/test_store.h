@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "store/store.h"
+#include "store/test_small_study.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::store {

@@ -3,6 +3,7 @@
 // names the file, none a crash.
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
@@ -112,7 +114,7 @@ TEST_F(Versions, AnOlderStoreIsBroughtUpToDate) {
     MemberRow member = sample_member();
     member.pruned = true;
     const auto unit = store.lease(1, "me", 60);
-    EXPECT_TRUE(store.finish(unit->id, "me", {member}));
+    EXPECT_TRUE(store.finish(*unit, {member}));
     EXPECT_TRUE(store.members(1, false).at(1).pruned);
   }
   EXPECT_EQ(version_of(path_), schema_version());
@@ -230,7 +232,7 @@ class Damage : public StoreTest {
       Store store = write();
       const std::int64_t study = plan(store, 20);
       while (const auto unit = store.lease(study, "me", 60)) {
-        store.finish(unit->id, "me", std::vector<MemberRow>(5, sample_member("0.1", 21)));
+        store.finish(*unit, std::vector<MemberRow>(5, sample_member("0.1", 21)));
       }
     }
     std::ifstream stream(path_, std::ios::binary);
@@ -255,9 +257,9 @@ class Damage : public StoreTest {
       if (mode == Store::Mode::write) {
         const std::int64_t id = plan(store, 30);
         while (const auto unit = store.lease(id, "me", 60)) {
-          if (!store.finish(unit->id, "me", {sample_member()})) break;
+          if (!store.finish(*unit, {sample_member()})) break;
         }
-        store.remove_study(id);
+        store.remove_study(id, true);
       }
       return false;
     } catch (const StoreError& error) {
@@ -342,13 +344,46 @@ TEST_F(Trouble, AFullStoreGoesOnWhenThereIsRoomAgain) {
   limit(store.database->execAndGet("PRAGMA page_count").getInt() + 2);
   const std::vector<MemberRow> members(100, sample_member("0.1", 21));
   const auto finish = [&] {
-    return store.writing([&] { return store.finish(1, "me", members, 0); });
+    store.writing([&] {
+      store.finish(study.id, store.units(study.id).at(0), members, std::nullopt, "me", 0);
+    });
   };
   expect_error(finish, {path_.string(), "the disk is full"});
   limit(1 << 30);
   EXPECT_FALSE(store.guarded([&] { return store.units(study.id); }).at(0).done);
-  EXPECT_TRUE(finish());
+  finish();
+  EXPECT_TRUE(store.guarded([&] { return store.units(study.id); }).at(0).done);
   expect_whole();
+}
+
+/// What SQLite did for each of so many units that were added, leased, finished and counted.
+double steps_a_unit(const fs::path& path, std::size_t units) {
+  Store::Impl* impl = nullptr;
+  const auto steps = [&] {
+    std::int64_t sum = 0;
+    sqlite3_stmt* statement = nullptr;
+    while ((statement = sqlite3_next_stmt(impl->database->getHandle(), statement)) != nullptr) {
+      sum += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
+    }
+    return sum;
+  };
+  auto owned = std::make_unique<Store::Impl>(path, Store::Mode::write);
+  impl = owned.get();
+  Store store(std::move(owned));
+  const std::int64_t study = plan(store, units);
+  while (const auto lease = store.lease(study, this_owner(), 60)) {
+    store.finish(*lease, {sample_member()});
+    store.progress(study);
+    store.is_tuned(lease->unit.task_id, "adam");
+  }
+  EXPECT_EQ(store.progress(study).done, units);
+  return static_cast<double>(steps()) / static_cast<double>(units);
+}
+
+TEST_F(Trouble, AUnitCostsTheSameInASmallAndInALargeStudy) {
+  const double few = steps_a_unit(folder_ / "few.db", 50);
+  const double many = steps_a_unit(folder_ / "many.db", 1000);
+  EXPECT_LT(many, 1.2 * few);
 }
 
 TEST_F(Trouble, ALimitOnFileSizes) {
@@ -366,7 +401,7 @@ TEST_F(Trouble, ALimitOnFileSizes) {
     setrlimit(RLIMIT_FSIZE, &tight);
     bool good = false;
     try {
-      store.finish(unit->id, "me", members);
+      store.finish(*unit, members);
     } catch (const StoreError& error) {
       const std::string message = error.what();
       good = message.find(path_.string()) != std::string::npos &&
@@ -375,7 +410,7 @@ TEST_F(Trouble, ALimitOnFileSizes) {
     }
     if (!good || store.totals(study).members != 0) return 1;
     setrlimit(RLIMIT_FSIZE, &before);
-    return store.finish(unit->id, "me", members) && store.totals(study).members == 200 ? 0 : 2;
+    return store.finish(*unit, members) && store.totals(study).members == 200 ? 0 : 2;
   });
   EXPECT_EQ(exit_code_of(pid), 0);
   expect_whole();

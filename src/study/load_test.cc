@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "store/test_small_study.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::study {
@@ -67,14 +68,15 @@ TEST_F(LoadStudy, FillsTheShapeOfResults) {
                              {.task_id = tasks[1].id, .key = "4"}});
   const auto units = store.units(study.id);
   // The last first: the order is that of the plan.
-  store.finish(units[2].id, "me",
-               {member("to", "0.1", Phase::measure, 1), member("to", "0.1", Phase::measure, 2)});
-  store.finish(units[1].id, "me", {member("base", "1", Phase::tune, 3)});
-  store.finish(units[0].id, "me",
-               {member("to", "0.5", Phase::tune, 3), member("to", "0.1", Phase::tune, 3),
-                member("to", "9", Phase::tune, 3)});
+  store::finish_unit(
+      store, study.id, units[2],
+      {member("to", "0.1", Phase::measure, 1), member("to", "0.1", Phase::measure, 2)});
+  store::finish_unit(store, study.id, units[1], {member("base", "1", Phase::tune, 3)});
+  store::finish_unit(store, study.id, units[0],
+                     {member("to", "0.5", Phase::tune, 3), member("to", "0.1", Phase::tune, 3),
+                      member("to", "9", Phase::tune, 3)});
   EXPECT_FALSE(load_study(store, "s").complete);
-  store.finish(units[3].id, "me", {});
+  store::finish_unit(store, study.id, units[3], {});
 
   const StudyRuns runs = load_study(store, "s");
   EXPECT_EQ(runs.name, "s");
@@ -118,8 +120,9 @@ TEST_F(LoadStudy, FillsTheShapeOfResults) {
 
   store.add_units(study.id, {{.task_id = tasks[0].id, .key = "5", .phase = Phase::measure}});
   EXPECT_FALSE(load_study(store, "s").complete);
-  store.finish(store.units(study.id).back().id, "me",
-               {member("base", "1", Phase::measure, 1), member("base", "1", Phase::measure, 2)});
+  store::finish_unit(
+      store, study.id, store.units(study.id).back(),
+      {member("base", "1", Phase::measure, 1), member("base", "1", Phase::measure, 2)});
   EXPECT_TRUE(load_study(store, "s").complete);
 }
 

@@ -82,12 +82,12 @@ TEST_F(Resume, AfterAnInterruptionBeforeEachUnit) {
     });
     const Store store = Store::open(path_, Store::Mode::read);
     EXPECT_EQ(store.progress(store.find_study("s")->id).leased, 0U);
-    if (runs < 10) {
+    if (runs < 12) {
       EXPECT_FALSE(load_study(store, "s").complete);
     }
   }
-  EXPECT_EQ(runs, 11U);  // ten units, and the optimum
-  EXPECT_EQ(done.size(), 11U);
+  EXPECT_EQ(runs, 12U);  // ten units, and two optima
+  EXPECT_EQ(done.size(), 12U);
   EXPECT_EQ(all_rows(path_, "s"), expected);
 }
 

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string_view>
 
-#include "study/runner.h"
+#include "study/train_options.h"
 
 namespace tandem::study {
 namespace {

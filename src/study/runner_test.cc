@@ -15,6 +15,7 @@
 #include "study/comparison.h"
 #include "study/load.h"
 #include "study/test_rows.h"
+#include "study/train_options.h"
 #include "tests/temp_folder.h"
 #include "train/plan.h"
 
@@ -397,7 +398,7 @@ TEST_F(RunnerTest, ThePlanAndItsTime) {
   Runner own = runner(study_text("epochs = 3", kOptimizers));
   EXPECT_EQ(own.plan().members, 7U);
   EXPECT_EQ(own.plan().runs, 4U);
-  EXPECT_EQ(own.plan().units, 4U);
+  EXPECT_EQ(own.plan().units, 5U);  // F* is one
   EXPECT_EQ(own.plan().tasks.at(0).samples, 200U);
   EXPECT_EQ(own.plan().tasks.at(0).data_hash.size(), 16U);
   EXPECT_FALSE(std::filesystem::exists(path_));

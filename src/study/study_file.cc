@@ -179,7 +179,8 @@ std::shared_ptr<const data::Task> tiny_data() {
   return kData;
 }
 
-void read_task(Section& section, std::vector<TaskSpec>& tasks) {
+/// Adds a task for each lambda; `names` are those of all tasks.
+void read_task(Section& section, std::vector<TaskSpec>& tasks, std::set<std::string>& names) {
   TaskSpec task;
   task.data = section.value<std::string>("data", "", "the name of a data set");
   if (task.data.empty()) throw section.error("Missing data: the name of a data set");
@@ -217,10 +218,8 @@ void read_task(Section& section, std::vector<TaskSpec>& tasks) {
   if (lambdas.empty()) lambdas.push_back(0);
   for (const double lambda : lambdas) {
     task.lambda = lambda;
-    for (const TaskSpec& other : tasks) {
-      if (task_name(other) == task_name(task)) {
-        throw section.error(fmt::format("Invalid task: '{}' is there twice", task_name(task)));
-      }
+    if (!names.insert(task_name(task)).second) {
+      throw section.error(fmt::format("Invalid task: '{}' is there twice", task_name(task)));
     }
     tasks.push_back(task);
   }
@@ -370,7 +369,8 @@ StudySpec parse_study(std::string_view text, const std::string& file) {
   top.know("task");
   top.know("optimizer");
   top.finish();
-  for (Section& section : sections(top, "task", file)) read_task(section, study.tasks);
+  std::set<std::string> names;
+  for (Section& section : sections(top, "task", file)) read_task(section, study.tasks, names);
   double lambda = 0;  // any that is not 0: an optimizer's own l2 is then one too many
   for (const TaskSpec& task : study.tasks) lambda = std::max(lambda, task.lambda);
   std::size_t baselines = 0;

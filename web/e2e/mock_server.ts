@@ -116,7 +116,7 @@ export async function startMock(): Promise<MockServer> {
       command: study.command,
       version: study.version,
       machine: study.machine,
-      revision: running ? epoch : 1,
+      revision: String(running ? epoch : 1),
       workers: running ? [worker("worker-1", study, 3), worker("worker-2", study, 4)] : [],
     };
   };

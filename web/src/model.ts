@@ -185,7 +185,7 @@ export interface StudyEntry {
   machine: string;
   workers: Worker[];
   /** Differs from what it was when there is more of the study to fetch. */
-  revision: number;
+  revision: string;
 }
 
 /** GET /api/overview, and every event named `overview` of GET /api/events. */

@@ -11,7 +11,7 @@ export interface Fetched<T> {
 }
 
 /** Fetches at once, and again when the revision changes, at most every five seconds. Old data stay. */
-export function useFresh<T>(key: string, revision: number | undefined, fetch: () => Promise<T>): Fetched<T> {
+export function useFresh<T>(key: string, revision: string | undefined, fetch: () => Promise<T>): Fetched<T> {
   const [fetched, setFetched] = useState<Fetched<T> & { key: string }>({ key, data: null, error: null });
   const last = useRef({ key: "", time: 0 });
   useEffect(() => {

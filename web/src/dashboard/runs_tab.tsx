@@ -19,7 +19,7 @@ const PAGE = 50;
 interface RunsTabProps {
   store: number;
   study: number;
-  revision: number | undefined;
+  revision: string | undefined;
 }
 
 export function RunsTab({ store, study, revision }: RunsTabProps) {

@@ -71,7 +71,7 @@ function StudyProgress({ entry }: { entry: StudyEntry }) {
   );
 }
 
-function Results({ store, study, revision }: { store: number; study: number; revision: number | undefined }) {
+function Results({ store, study, revision }: { store: number; study: number; revision: string | undefined }) {
   const scope = `d${store}-${study}`;
   const { data, error } = useFresh(scope, revision, () => api.study(store, study));
   useEffect(() => {

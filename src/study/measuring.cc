@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "study/measuring.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "study/comparison.h"
+#include "study/train_options.h"
+
+namespace tandem::study {
+
+void Measuring::add_all(Teller& teller) {
+  for (std::size_t t = 0; t < task_ids_.size(); ++t) {
+    for (std::size_t o = 0; o < plan_.optimizers.size(); ++o) {
+      if (plan_.optimizers[o].tuned_by == o) add(t, o, teller);
+    }
+  }
+}
+
+void Measuring::add(std::size_t task, std::size_t tuned, Teller& teller) {
+  if (added_.contains({task, tuned})) return;
+  if (!store_.is_tuned(task_ids_[task], study_.optimizers[tuned].label)) return;
+  const OptimizerRuns runs = tuned_runs(task, tuned);
+  std::vector<store::Unit> units;
+  for (std::size_t o = 0; o < plan_.optimizers.size(); ++o) {
+    if (plan_.optimizers[o].tuned_by == tuned) choose(task, o, runs, teller, units);
+  }
+  store_.add_units(study_id_, units);  // another process may have: then nothing is new
+  added_.insert({task, tuned});
+}
+
+OptimizerRuns Measuring::tuned_runs(std::size_t task, std::size_t optimizer) const {
+  OptimizerRuns runs;
+  for (store::MemberRow& row :
+       store_.members(task_ids_[task], true, study_.optimizers[optimizer].label)) {
+    if (row.phase != store::Phase::tune) continue;
+    runs.tuned.push_back({.options = std::move(row.options),
+                          .seed = row.seed,
+                          .diverged = row.diverged,
+                          .pruned = row.pruned,
+                          .state_bytes = row.state_bytes,
+                          .points = std::move(row.points)});
+  }
+  return runs;
+}
+
+void Measuring::choose(std::size_t task, std::size_t optimizer, const OptimizerRuns& tuned,
+                       Teller& teller, std::vector<store::Unit>& units) const {
+  const bool whole = plan_.optimizers[optimizer].tuned_by == optimizer;
+  const Run* best_of_all = best_of_grid(tuned);
+  const OptimizerRuns part =
+      whole ? OptimizerRuns{} : restricted(tuned, study_.optimizers[optimizer]);
+  const Run* best = whole ? best_of_all : best_of_grid(part);
+  if (best == nullptr) return;
+  if (const auto loss = min_loss(*best)) teller.set_best(task, optimizer, *loss);
+  if (!whole && best_of_all->options == best->options) return;  // measured there
+  const std::vector<train::Setting>& grid = plan_.optimizers[optimizer].grid;
+  const auto chosen = std::find_if(grid.begin(), grid.end(), [&](const train::Setting& setting) {
+    return resolved_options(setting) == best->options;
+  });
+  if (chosen == grid.end()) {
+    throw store::StoreError(fmt::format(
+        "study '{}', {}: the best run of {} has options that are none of the grid's: the store is "
+        "damaged",
+        study_.name, plan_.tasks[task].name, study_.optimizers[optimizer].label));
+  }
+  const auto more = measuring_units(study_, plan_, task, task_ids_[task], optimizer,
+                                    static_cast<std::size_t>(chosen - grid.begin()));
+  units.insert(units.end(), more.begin(), more.end());
+}
+
+}  // namespace tandem::study
