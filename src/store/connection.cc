@@ -162,6 +162,8 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
     transaction.commit();
   }
   database->exec("PRAGMA foreign_keys = ON");  // a migration needs them off
+  // Plans of a hundred thousand units do not fit into SQLite's two megabytes.
+  database->exec("PRAGMA cache_size = -65536");  // KiB, taken when needed
   return database;
 }
 

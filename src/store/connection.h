@@ -130,8 +130,15 @@ struct Store::Impl {
   /// Throws StudyRemoved.
   void require_study(std::int64_t study_id);
   Progress progress(std::int64_t study_id);
-  /// What is stored of the study changes.
-  void touch(std::int64_t study_id);
+  /// What is stored of the study changes: so many are added to its counts.
+  struct Change {
+    std::size_t tasks = 0;
+    std::size_t units = 0;
+    std::size_t done = 0;
+    std::size_t members = 0;
+    double work_done = 0;
+  };
+  void count(std::int64_t study_id, const Change& change);
   Study insert(const Study& study);
   Task insert(const Task& task);
   void insert(std::int64_t study_id, const Unit& unit);

@@ -40,8 +40,8 @@ Progress Store::Impl::progress(std::int64_t study_id) {
   require_study(study_id);
   Progress progress;
   {
-    Query counts =
-        query("SELECT units, done, members, work_done, revision, tasks FROM study WHERE id = ?");
+    Query counts = query(
+        "SELECT units, done, members, work_done, revision, tasks FROM tally WHERE study_id = ?");
     counts.bind(study_id).next();
     progress = {.units = counts.count(0),
                 .done = counts.count(1),

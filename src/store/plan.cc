@@ -131,6 +131,7 @@ Study Store::Impl::insert(const Study& study) {
             added.tune_seed, list(added.seeds))
       .run();
   added.id = database->getLastInsertRowid();
+  query("INSERT INTO tally (study_id) VALUES (?)").bind(added.id).run();
   return added;
 }
 
@@ -138,7 +139,7 @@ Study Store::Impl::ensure(const Study& study) {
   std::optional<Study> found = find_study(study.name);
   if (!found) return insert(study);
   const bool begun = [&] {
-    Query rows = query("SELECT 1 FROM study WHERE id = ? AND done > 0");
+    Query rows = query("SELECT 1 FROM tally WHERE study_id = ? AND done > 0");
     return rows.bind(found->id).next();
   }();
   Differences differences;
@@ -180,8 +181,12 @@ void Store::Impl::require_study(std::int64_t study_id) {
       path.string()));
 }
 
-void Store::Impl::touch(std::int64_t study_id) {
-  query("UPDATE study SET revision = revision + 1 WHERE id = ?").bind(study_id).run();
+void Store::Impl::count(std::int64_t study_id, const Change& change) {
+  query(
+      "UPDATE tally SET revision = revision + 1, tasks = tasks + ?, units = units + ?, "
+      "done = done + ?, members = members + ?, work_done = work_done + ? WHERE study_id = ?")
+      .bind(change.tasks, change.units, change.done, change.members, change.work_done, study_id)
+      .run();
 }
 
 // ---- Tasks --------------------------------------------------------------------------------------
@@ -205,9 +210,7 @@ Task Store::Impl::insert(const Task& task) {
       .run();
   Task added = task;
   added.id = database->getLastInsertRowid();
-  query("UPDATE study SET tasks = tasks + 1, revision = revision + 1 WHERE id = ?")
-      .bind(task.study_id)
-      .run();
+  count(task.study_id, {.tasks = 1});
   return added;
 }
 
@@ -236,7 +239,7 @@ Task Store::Impl::ensure(const Task& task) {
   }
   if (!found->optimum && task.optimum) {
     query("UPDATE task SET optimum = ? WHERE id = ?").bind(*task.optimum, found->id).run();
-    touch(found->study_id);
+    count(found->study_id, {});
     found->optimum = task.optimum;
   }
   return *found;
@@ -270,10 +273,7 @@ void Store::Impl::insert(std::int64_t study_id, const Unit& unit) {
           .bind(study_id, unit.task_id, unit.key, place, unit.optimizer, phase_name(unit.phase),
                 unit.seed, unit.members, unit.work)
           .run();
-  if (added == 0) return;
-  query("UPDATE study SET units = units + 1, revision = revision + 1 WHERE id = ?")
-      .bind(study_id)
-      .run();
+  if (added > 0) count(study_id, {.units = 1});
 }
 
 }  // namespace tandem::store

@@ -38,11 +38,7 @@ void Store::Impl::finish(std::int64_t study_id, const Unit& unit,
   query("UPDATE unit SET done = 1, owner = ?, finished = ? WHERE id = ?")
       .bind(owner, finished, unit.id)
       .run();
-  query(
-      "UPDATE study SET done = done + 1, members = members + ?, work_done = work_done + ?, "
-      "revision = revision + 1 WHERE id = ?")
-      .bind(members.size(), unit.work, study_id)
-      .run();
+  count(study_id, {.done = 1, .members = members.size(), .work_done = unit.work});
   if (optimum) {
     query("UPDATE task SET optimum = ? WHERE id = ?").bind(*optimum, unit.task_id).run();
   }

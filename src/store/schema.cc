@@ -133,7 +133,11 @@ CREATE TABLE new_study (
   pruned INTEGER NOT NULL,
   epochs INTEGER NOT NULL,
   tune_seed INTEGER NOT NULL,
-  seeds TEXT NOT NULL,
+  seeds TEXT NOT NULL
+);
+-- Apart from the study, whose text may be megabytes and would be written again with each unit.
+CREATE TABLE tally (
+  study_id INTEGER PRIMARY KEY REFERENCES study ON DELETE CASCADE,
   revision INTEGER NOT NULL DEFAULT 0,
   tasks INTEGER NOT NULL DEFAULT 0,
   units INTEGER NOT NULL DEFAULT 0,
@@ -142,9 +146,12 @@ CREATE TABLE new_study (
   work_done NOT NULL DEFAULT 0.0
 );
 INSERT INTO new_study (id, uid, name, text, fingerprint, version, target, machine, command,
-                       created, pruned, epochs, tune_seed, seeds, tasks, units, done, members)
+                       created, pruned, epochs, tune_seed, seeds)
   SELECT id, lower(hex(randomblob(16))), name, text, fingerprint, version, target, machine, command,
-         created, pruned, epochs, tune_seed, seeds,
+         created, pruned, epochs, tune_seed, seeds
+  FROM study;
+INSERT INTO tally (study_id, tasks, units, done, members)
+  SELECT id,
          (SELECT count(*) FROM task WHERE study_id = study.id),
          (SELECT count(*) FROM unit WHERE study_id = study.id),
          (SELECT count(*) FROM unit WHERE study_id = study.id AND done = 1),
