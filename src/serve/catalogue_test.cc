@@ -15,7 +15,6 @@ namespace tandem::serve {
 namespace {
 
 using nlohmann::json;
-using store::Phase;
 using store::Store;
 
 class CatalogueTest : public ::testing::Test {

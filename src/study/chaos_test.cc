@@ -90,10 +90,7 @@ class Worker {
     kill(pid_, SIGCONT);
     resumes_ = {};
   }
-  bool running() {
-    if (waitpid(pid_, &status_, WNOHANG) == 0) return true;
-    return false;
-  }
+  bool running() { return waitpid(pid_, &status_, WNOHANG) == 0; }
   /// Waits for its end.
   void expect_good_end() {
     resume(true);

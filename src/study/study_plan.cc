@@ -88,6 +88,7 @@ PlannedTask plan_task(const StudySpec& study, const TaskSpec& spec, TaskLoader& 
                     task_name(spec), spec.batch, problem->samples()));
   }
   const auto data = loader.data(spec);
+  const std::size_t epoch_steps = problem->samples() / spec.batch;
   PlannedTask task{.spec = spec,
                    .name = task_name(spec),
                    .description = problem->description(),
@@ -97,7 +98,7 @@ PlannedTask plan_task(const StudySpec& study, const TaskSpec& spec, TaskLoader& 
                    .has_optimum = study.optimum && spec.model == "logistic" && spec.lambda > 0,
                    .data_hash = hash_text(*data),
                    .notes = data->notes,
-                   .steps = static_cast<double>(study.epochs * (problem->samples() / spec.batch)),
+                   .steps = static_cast<double>(study.epochs * epoch_steps),
                    .work = {}};
   for (const OptimizerSpec& optimizer : study.optimizers) {
     task.work.push_back(work_of_member(task, optimizer.method));
