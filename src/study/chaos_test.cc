@@ -46,6 +46,7 @@ lr = 0.1
 )";
 
 constexpr int kLeaseSeconds = 1;
+constexpr auto kStopped = 2500ms;
 
 void run_study(const std::filesystem::path& path) {
   Store store = Store::open(path, Store::Mode::write);
@@ -80,20 +81,20 @@ class Worker {
     kill(pid_, SIGKILL);
     waitpid(pid_, nullptr, 0);
   }
+  /// For longer than a lease. Another process wakes it: this one may have to wait for a transaction
+  /// in which it was stopped.
   void stop() {
     kill(pid_, SIGSTOP);
-    resumes_ = std::chrono::steady_clock::now() + 2500ms;
-  }
-  bool stopped() const { return resumes_ != std::chrono::steady_clock::time_point(); }
-  void resume(bool at_once) {
-    if (!stopped() || (!at_once && std::chrono::steady_clock::now() < resumes_)) return;
+    resumes_ = std::chrono::steady_clock::now() + kStopped;
+    if (fork() != 0) return;
+    std::this_thread::sleep_for(kStopped);
     kill(pid_, SIGCONT);
-    resumes_ = {};
+    _exit(0);
   }
+  bool stopped() const { return std::chrono::steady_clock::now() < resumes_; }
   bool running() { return waitpid(pid_, &status_, WNOHANG) == 0; }
   /// Waits for its end.
   void expect_good_end() {
-    resume(true);
     if (status_ == -1) waitpid(pid_, &status_, 0);
     EXPECT_TRUE(WIFEXITED(status_));
     EXPECT_EQ(WEXITSTATUS(status_), 0);
@@ -131,7 +132,6 @@ void disturb(int disturbances) {
   while (done < disturbances) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 200));
     for (Worker& worker : workers) {
-      worker.resume(false);
       if (worker.running()) continue;
       // All was done: begin once more.
       worker.expect_good_end();
@@ -158,6 +158,8 @@ void disturb(int disturbances) {
     ++done;
   }
   for (Worker& worker : workers) worker.expect_good_end();
+  while (wait(nullptr) > 0) {
+  }
   EXPECT_EQ(all_rows(path, "s"), expected);
   EXPECT_TRUE(load_study(Store::open(path, Store::Mode::read), "s").complete);
   std::printf("%d kills, %d stops, %d thefts\n", kills, stops, thefts);
