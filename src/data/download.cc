@@ -126,6 +126,7 @@ class Transfer {
 
   void restart() {
     file_.reset(std::freopen(request_.file.c_str(), "wb", file_.release()));
+    if (file_ == nullptr) fail(request_.file.string(), "", std::strerror(errno), "to write a file");
     start_ = 0;
     received_ = 0;
   }

@@ -9,10 +9,12 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <ostream>
 #include <stdexcept>
 #include <system_error>
 #include <vector>
 
+#include "base/atomic_file.h"
 #include "export/event.h"
 
 namespace tandem::exporting {
@@ -157,23 +159,8 @@ std::optional<std::int64_t> last_step(const fs::path& folder) {
 
 void write_event_file(const fs::path& path, std::string_view records) {
   make_folder(path.parent_path());
-  // Not write_atomically: TensorBoard would take its temporary name for an event file.
-  const fs::path temporary = path.parent_path() / fmt::format(".part-{}", getpid());
-  std::error_code error;
-  {
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream << records;
-    stream.close();
-    if (!stream) error = std::make_error_code(std::errc::io_error);
-  }
-  if (!error) fs::rename(temporary, path, error);
-  if (error) {
-    std::error_code ignored;
-    fs::remove(temporary, ignored);
-    throw std::runtime_error(
-        fmt::format("Cannot write {}: {}; is the folder writable, and is there room on the disk?",
-                    path.string(), error.message()));
-  }
+  // Its temporary name is none that TensorBoard takes for an event file.
+  write_atomically(path, [&](std::ostream& stream) { stream << records; });
 }
 
 void append_records(const fs::path& path, std::string_view records) {

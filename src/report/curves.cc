@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/printable.h"
 #include "report/escape.h"
 #include "report/gnuplot.h"
 #include "report/gnuplot_script.h"
@@ -54,7 +55,7 @@ std::string legend_text(const Drawing& drawing, std::size_t width, bool colour) 
   std::string text;
   std::size_t column = 0;
   for (std::size_t s = 0; s < drawing.series.size(); ++s) {
-    const std::string label = shortened(clean_line(drawing.series[s].label), width - 8);
+    const std::string label = shortened(visible_line(drawing.series[s].label), width - 8);
     const std::size_t room = characters(label) + 6;
     if (column > 0 && column + room > width) {
       text += '\n';
@@ -103,9 +104,9 @@ std::vector<std::string> render_text(const std::vector<Figure>& figures,
   std::vector<std::string> texts = run_gnuplot(script, files);
   for (std::size_t i = 0; i < figures.size(); ++i) {
     const auto axis = [](const Axis& a) {
-      return clean_line(a.label) + (a.scale == Scale::log ? " (logarithmic)" : "");
+      return visible_line(a.label) + (a.scale == Scale::log ? " (logarithmic)" : "");
     };
-    texts[i] = shortened(clean_line(figures[i].title), room) + '\n' +
+    texts[i] = shortened(visible_line(figures[i].title), room) + '\n' +
                shortened(axis(figures[i].y), room) + '\n' +
                body_text(texts[i], drawings[i], options.colour) +
                centred(axis(figures[i].x), room) + legend_text(drawings[i], room, options.colour);

@@ -6,27 +6,17 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace tandem::report {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
-/// Bytes of the UTF-8 character at the start of `text`; 0 where there is no valid one.
+/// Bytes of the UTF-8 character at the start of `text`; 0 where there is none that XML allows.
 std::size_t character_bytes(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  unsigned code = first & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80U) return 0;
-    code = (code << 6U) | (byte(i) & 0x3FU);
-  }
-  const bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
-  if (overlong || surrogate || code > 0x10FFFF || code == 0xFFFE || code == 0xFFFF) return 0;
-  return length;
+  const Character character = first_character(text);
+  return character.code == 0xFFFE || character.code == 0xFFFF ? 0 : character.bytes;
 }
 
 std::string cleaned(std::string_view text, bool keep_lines) {

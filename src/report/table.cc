@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "base/printable.h"
 #include "report/escape.h"
 
 namespace tandem::report {
@@ -46,8 +47,8 @@ void Table::add(std::vector<std::string> cells) {
 std::vector<std::size_t> Table::widths() const {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    std::size_t width = characters(clean_line(columns_[c].title));
-    for (const auto& row : rows_) width = std::max(width, characters(clean_line(row[c])));
+    std::size_t width = characters(visible_line(columns_[c].title));
+    for (const auto& row : rows_) width = std::max(width, characters(visible_line(row[c])));
     widths.push_back(width);
   }
   return widths;

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "report/escape.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -70,8 +71,8 @@ std::string row_text(const Block& block, const std::vector<Table::Column>& colum
   std::vector<std::vector<std::string>> parts;
   std::size_t height = 0;
   for (std::size_t i = 0; i < block.columns.size(); ++i) {
-    // Cleaned: nothing that a terminal would obey.
-    parts.push_back(wrapped(clean_line(cells[block.columns[i]]), block.widths[i]));
+    // Nothing that a terminal would obey.
+    parts.push_back(wrapped(visible_line(cells[block.columns[i]]), block.widths[i]));
     height = std::max(height, parts.back().size());
   }
   std::string text;
@@ -139,9 +140,9 @@ std::string Table::terminal() const { return terminal(terminal_width(STDOUT_FILE
 std::string Table::terminal(std::size_t width) const {
   Widths words;
   for (std::size_t c = 0; c < columns_.size(); ++c) {
-    words.push_back(longest_word(clean_line(columns_[c].title)));
+    words.push_back(longest_word(visible_line(columns_[c].title)));
     for (const auto& row : rows_) {
-      words.back() = std::max(words.back(), longest_word(clean_line(row[c])));
+      words.back() = std::max(words.back(), longest_word(visible_line(row[c])));
     }
   }
   std::string text;

@@ -38,6 +38,10 @@ std::size_t terminal_width(int descriptor) {
   return size.ws_col;
 }
 
+std::string_view first_characters(std::string_view text, std::size_t count) {
+  return text.substr(0, bytes_of(text, count));
+}
+
 std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   width = std::max<std::size_t>(width, 1);
   std::vector<std::string> lines;

@@ -13,6 +13,9 @@ namespace tandem::report {
 /// the terminal's; 0, which is no limit, where it is no terminal.
 std::size_t terminal_width(int descriptor);
 
+/// The first so many characters, or all of a shorter text.
+std::string_view first_characters(std::string_view text, std::size_t count);
+
 /// Lines of at most `width` characters, broken at spaces; a word that is longer is cut. At least one
 /// line.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);

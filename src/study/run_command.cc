@@ -8,20 +8,11 @@
 #include <sstream>
 #include <string_view>
 
+#include "base/shell_word.h"
 #include "study/train_options.h"
 
 namespace tandem::study {
 namespace {
-
-/// As a shell reads it.
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+.,:/@%";
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
-}
 
 /// What a task's name says beyond data, model, lambda and batch: task_name() wrote it.
 std::string rest_of_name(const store::Task& task) {
