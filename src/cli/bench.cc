@@ -20,6 +20,8 @@
 #include "bench/step.h"
 #include "bench/torch.h"
 #include "cli/command.h"
+#include "cli/output.h"
+#include "cli/values.h"
 #include "data/dataset.h"
 #include "plugin/load.h"
 #include "report/table.h"
@@ -60,25 +62,24 @@ int run_bench(const std::function<void(const bench::Report&)>& bench, bool markd
   bench::Report report;
   report.row = [&](const bench::Row& row) {
     if (common.json) {
-      fmt::print("{}\n", to_json(row).dump());
-      std::fflush(stdout);
+      write_json(to_json(row));
       return;
     }
-    if (!common.quiet) fmt::print(stderr, "measured {}\n", row.name);
+    if (!common.quiet) print_message("measured {}\n", row.name);
     table.add({row.name, fmt::format("{:.4g}", row.value), fmt::format("{:.4g}", row.reference),
                row.unit, row.against, fmt::format("{:.2f}", row.ratio),
                row.target.empty() || row.met ? row.target : row.target + " MISSED"});
   };
   report.note = [&](const std::string& note) {
     if (common.json) {
-      fmt::print("{}\n", Json{{"event", "note"}, {"text", note}}.dump());
+      write_json(Json{{"event", "note"}, {"text", note}});
     } else {
       notes += note + "\n";
     }
   };
   bench(report);
   if (!common.json) {
-    fmt::print("{}\n{}", markdown ? table.markdown() : table.terminal(), notes);
+    print_result("{}\n{}", markdown ? table.markdown() : table.terminal(), notes);
   }
   return kDone;
 }
@@ -148,19 +149,19 @@ void add_torch(CLI::App& bench, const std::shared_ptr<Options>& options, const C
       "Example: tandem bench torch --json\n\n"
       "Our optimizers in LibTorch against its own, and a population against a loop in LibTorch.");
   torch->add_option("--parameters", options->torch.parameters, "Weights of the large model")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 34))
+      ->check(whole(1, std::size_t{1} << 34))
       ->capture_default_str();
   torch->add_option("--tensors", options->torch.tensors, "Its tensors")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   torch->add_option("--members", options->torch.members, "Members of the population")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   torch->add_option("--steps", options->torch.steps, "Steps of training a measurement")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   torch->add_option("--rounds", options->torch.rounds, "Rounds; the best counts")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->capture_default_str();
   torch->add_option("--data-dir", options->data_dir, "Where mnist and nsl-kdd may be");
   torch->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
@@ -199,13 +200,13 @@ void add_deep(CLI::App& bench, const std::shared_ptr<Options>& options, const Co
       ->check(CLI::IsMember({"resnet18", "resnet50"}))
       ->capture_default_str();
   deep->add_option("--batch", options->deep.batch, "Images a step")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 16))
+      ->check(whole(1, std::size_t{1} << 16))
       ->capture_default_str();
   deep->add_option("--steps", options->deep.steps, "Steps of the ResNet a measurement")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   deep->add_option("--rounds", options->deep.rounds, "Rounds; the best counts")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->capture_default_str();
   deep->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
   deep->add_flag("--markdown", options->markdown, "The table as Markdown");
@@ -227,18 +228,19 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
       "One step of each rule against `x += c*y`, a read of the matrix, a BLAS, plain loops.");
   bench->fallthrough();
   step->add_option("--parameters", options->step.parameters, "Dimension of the elementwise rules")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 34))
+      ->check(whole(1, std::size_t{1} << 34))
       ->capture_default_str();
   step->add_option("--dense", options->step.dense, "Dimension of Full-TO's dense form")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 17))
+      ->check(whole(1, std::size_t{1} << 17))
       ->capture_default_str();
   step->add_option("--span", options->step.span, "Dimension of Full-TO's span form")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 30))
+      ->check(whole(1, std::size_t{1} << 30))
       ->capture_default_str();
   step->add_option("--span-steps", options->step.span_steps, "Steps of the span form")
+      ->check(whole(1, kMostCount))
       ->capture_default_str();
   step->add_option("--rounds", options->step.rounds, "Rounds; the best counts")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->capture_default_str();
   step->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
   step->add_flag("--markdown", options->markdown, "The table as Markdown");
@@ -250,18 +252,18 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
       "Example: tandem bench population --json\n\n"
       "Training many settings at once against the products alone, and against one after another.");
   population->add_option("--members", options->population.members, "Members of the MNIST shape")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   population
       ->add_option("--small-members", options->population.small_members,
                    "Members of the NSL-KDD shape")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   population->add_option("--steps", options->population.steps, "Steps a measurement")
-      ->check(CLI::Range(std::size_t{1}, std::size_t{1} << 20))
+      ->check(whole(1, std::size_t{1} << 20))
       ->capture_default_str();
   population->add_option("--rounds", options->population.rounds, "Rounds; the best counts")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole(1, 1000))
       ->capture_default_str();
   population->add_flag("--markdown", options->markdown, "The table as Markdown");
   population->callback([options, &common, &job] {

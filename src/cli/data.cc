@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/values.h"
 #include "data/dataset.h"
 #include "data/describe.h"
 #include "data/fetch.h"
@@ -31,11 +33,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-
-/// On one line. Names from files may be no UTF-8.
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
 
 struct Options {
   std::string name;
@@ -79,7 +76,7 @@ int run_list(const Options& options, const Common& common) {
                          {"summary", recipe.summary},     {"found_in", place},
                          {"files", std::move(files)},     {"page", recipe.page},
                          {"reference", recipe.reference}, {"options", std::move(known)}};
-      fmt::print("{}", line_of(line));
+      write_json(line);
       continue;
     }
     const std::string missing = recipe.files.empty() ? "" : "-";
@@ -87,12 +84,12 @@ int run_list(const Options& options, const Common& common) {
                recipe.summary, place.empty() ? missing : place, recipe.reference});
   }
   if (common.json) return kDone;
-  fmt::print("{}", table.terminal());
+  write_result(table.terminal());
   if (!common.quiet) {
     std::string text = "\nSearched:";
     for (const fs::path& folder : search) text += " " + folder.string();
     text += " (--data-dir, TANDEM_DATA, the system's)\nOptions of one: tandem data describe NAME";
-    fmt::print("{}\n", report::wrapped_text(text, report::terminal_width(STDOUT_FILENO)));
+    print_result("{}\n", report::wrapped_text(text, report::terminal_width(STDOUT_FILENO)));
   }
   return kDone;
 }
@@ -146,12 +143,12 @@ void print_texts(const data::Dataset& data, const data::Description& facts) {
   table.add({"characters of a response: least / median / most", range(facts.responses)});
   table.add({"memory", fmt::format("{:.1f} MiB", static_cast<double>(data.bytes()) / 0x1p20)});
   table.add({"fingerprint", fmt::format("{:016x}", data.fingerprint())});
-  fmt::print("{}", table.terminal());
+  write_result(table.terminal());
 }
 
 void print_dataset(const data::Dataset& data, const data::Description& facts,
                    const std::string& part) {
-  fmt::print("\n{}\n", part);
+  print_result("\n{}\n", part);
   if (!data.texts.empty()) {
     print_texts(data, facts);
     return;
@@ -169,24 +166,24 @@ void print_dataset(const data::Dataset& data, const data::Description& facts,
   table.add({"memory", fmt::format("{:.1f} MiB, {}", static_cast<double>(data.bytes()) / 0x1p20,
                                    data.sparse ? "sparse" : "dense")});
   table.add({"fingerprint", fmt::format("{:016x}", data.fingerprint())});
-  fmt::print("{}\n", table.terminal());
+  print_result("{}\n", table.terminal());
   report::Table counts({{"class"}, {"rows", report::Table::Align::right}});
   for (std::size_t c = 0; c < data.classes; ++c) {
     counts.add({data.class_names[c], std::to_string(facts.class_counts[c])});
   }
-  fmt::print("{}", counts.terminal());
+  write_result(counts.terminal());
 }
 
 void print_recipe(const data::Recipe& recipe) {
-  fmt::print("{}: {}\n", recipe.name, recipe.summary);
-  if (!recipe.reference.empty()) fmt::print("{}\n", recipe.reference);
-  if (!recipe.page.empty()) fmt::print("{}\n", recipe.page);
-  fmt::print("\n");
+  print_result("{}: {}\n", recipe.name, recipe.summary);
+  if (!recipe.reference.empty()) print_result("{}\n", recipe.reference);
+  if (!recipe.page.empty()) print_result("{}\n", recipe.page);
+  print_result("\n");
   report::Table table({{"option"}, {"default"}, {"meaning"}});
   for (const data::OptionInfo& option : recipe.options) {
     table.add({option.name, option.default_value, option.meaning});
   }
-  fmt::print("{}\n", table.terminal());
+  print_result("{}\n", table.terminal());
 }
 
 int run_describe(const Options& options, const Common& common) {
@@ -206,16 +203,17 @@ int run_describe(const Options& options, const Common& common) {
   if (!common.json && !common.quiet) print_recipe(recipe);
   const data::Task task = data::load_task(options.name, load);
   if (common.json) {
-    fmt::print("{}", line_of({{"event", "notes"}, {"notes", task.notes}}));
+    write_json({{"event", "notes"}, {"notes", task.notes}});
   } else {
     for (const std::string& note : task.notes) {
-      fmt::print("{}\n", report::wrapped_text("- " + note, report::terminal_width(STDOUT_FILENO)));
+      print_result("{}\n",
+                   report::wrapped_text("- " + note, report::terminal_width(STDOUT_FILENO)));
     }
   }
   const auto show = [&](const data::Dataset& part, const char* name) {
     const data::Description facts = data::describe(part);
     if (common.json) {
-      fmt::print("{}", line_of(to_json(part, facts, name)));
+      write_json(to_json(part, facts, name));
     } else {
       print_dataset(part, facts, name);
     }
@@ -250,13 +248,13 @@ int run_verify(const Options& options, const Common& common) {
                            {"file", file},
                            {"state", data::state_name(check.state)},
                            {"detail", check.detail}};
-        fmt::print("{}", line_of(line));
+        write_json(line);
       } else {
         table.add({recipe->name, file, data::state_name(check.state), check.detail});
       }
     }
   }
-  if (!common.json) fmt::print("{}", table.terminal());
+  if (!common.json) write_result(table.terminal());
   return good ? kDone : kData;
 }
 
@@ -270,9 +268,9 @@ class ProgressLine {
   void operator()(const data::FetchProgress& progress) {
     if (quiet_) return;
     const double received = static_cast<double>(progress.received) / 0x1p20;
+    const std::string start = terminal_ ? emptied_line() : "";
     if (progress.done) {
-      fmt::print(stderr, "{}{}: {:.1f} MiB, done\n", terminal_ ? emptied_line() : "", progress.file,
-                 received);
+      write_message(start, fmt::format("{}: {:.1f} MiB, done\n", progress.file, received));
       return;
     }
     const auto now = std::chrono::steady_clock::now();
@@ -283,8 +281,8 @@ class ProgressLine {
     if (progress.total > 0) {
       of = fmt::format(" of {:.1f}", static_cast<double>(progress.total) / 0x1p20);
     }
-    fmt::print(stderr, "{}{}: {:.1f}{} MiB{}", terminal_ ? emptied_line() : "", progress.file,
-               received, of, terminal_ ? "" : "\n");
+    write_message(start, fmt::format("{}: {:.1f}{} MiB{}", progress.file, received, of,
+                                     terminal_ ? "" : "\n"));
   }
 
  private:
@@ -308,12 +306,12 @@ int run_fetch(const Options& options, const Common& common) {
                .progress = ProgressLine(common.quiet)});
   for (const fs::path& path : paths) {
     if (common.json) {
-      fmt::print("{}", line_of({{"event", "file"},
-                                {"data", recipe.name},
-                                {"file", path.string()},
-                                {"bytes", fs::file_size(path)}}));
+      write_json({{"event", "file"},
+                  {"data", recipe.name},
+                  {"file", path.string()},
+                  {"bytes", fs::file_size(path)}});
     } else {
-      fmt::print("{}\n", path.string());
+      write_data(path.string() + "\n");
     }
   }
   return kDone;
@@ -350,7 +348,8 @@ void add_data(CLI::App& app, const Common& common, Job& job) {
   part->add_option("NAME", options->name, "mnist, nsl-kdd, libsvm:PATH, ...")->required();
   part->add_option("--option", options->options, "NAME=VALUE of the recipe; as often as needed");
   part->add_option("--validation", options->validation,
-                   "Fraction held out where there is no test part");
+                   "Fraction held out where there is no test part")
+      ->check(number(0, 0.9));
 
   part = add("verify",
              "Example: tandem data verify mnist\n\n"
@@ -366,7 +365,7 @@ void add_data(CLI::App& app, const Common& common, Job& job) {
   part->add_option("--mirror", options->mirror,
                    "Address of a folder with the same files, instead of the publishers'");
   part->add_option("--max-mb", options->most_megabytes, "Refuse files larger than this")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(number(0.001, 1e6))
       ->capture_default_str();
 }
 

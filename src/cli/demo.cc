@@ -12,7 +12,9 @@
 
 #include "base/atomic_file.h"
 #include "base/interrupt.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "report/curves.h"
 #include "report/page.h"
@@ -41,10 +43,10 @@ void show_curves(const study::TaskRuns& task) {
   try {
     for (const std::string& text : report::render_text({gap ? *gap : report::loss_figure(task)},
                                                        report::terminal_options())) {
-      fmt::print("\n{}\n", text);
+      write_drawing(fmt::format("\n{}\n", text));
     }
   } catch (const report::FigureError& error) {
-    fmt::print(stderr, "curves: skipped, {}\n", error.what());
+    print_message("curves: skipped, {}\n", error.what());
   }
 }
 
@@ -54,7 +56,7 @@ int run_demo(const Options& options, const Common& common) {
   if (!options.data.empty()) {
     const std::string usual = "\"fashion-mnist\"";
     text.replace(text.find(usual), usual.size(), "'" + options.data + "'");
-    command += " --data " + options.data;
+    command += " --data " + shell_word(options.data);
   }
   study::StudySpec spec = study::parse_study(text, "demo.toml");
   std::filesystem::create_directories(options.output);
@@ -68,12 +70,12 @@ int run_demo(const Options& options, const Common& common) {
                        {.data_dir = options.data_dir, .memory = 0, .command = command});
   const study::StudyPlan& plan = runner.plan();
   if (!common.quiet && !common.json) {
-    for (const std::string& note : plan.tasks.front().notes) fmt::print(stderr, "{}\n", note);
-    fmt::print(stderr,
-               "{} settings of {} optimizers, then the best of each on {} other seeds, {} epochs "
-               "each\n",
-               plan.members, runner.study().optimizers.size(), runner.study().seeds.size(),
-               runner.study().epochs);
+    for (const std::string& note : plan.tasks.front().notes) print_message("{}\n", note);
+    print_message(
+        "{} settings of {} optimizers, then the best of each on {} other seeds, {} epochs "
+        "each\n",
+        plan.members, runner.study().optimizers.size(), runner.study().seeds.size(),
+        runner.study().epochs);
   }
   store::Store store = store::Store::open(file, store::Store::Mode::write);
   catch_interrupts();
@@ -91,18 +93,19 @@ int run_demo(const Options& options, const Common& common) {
   report::write_page(page,
                      {.title = "Tandem: " + runs.name, .command = command, .studies = {runs}});
   if (common.json) {
-    for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
+    for (const study::Row& row : rows) write_json(study::to_json(row));
     return kDone;
   }
-  fmt::print("{}", report::comparison_table(rows, runs.tasks.size() > 1).terminal());
+  write_result(report::comparison_table(rows, runs.tasks.size() > 1).terminal());
   if (common.quiet) return kDone;
   show_curves(runs.tasks.front());
   const std::size_t width = report::terminal_width(STDOUT_FILENO);
-  fmt::print("\n{}\n\n{}\n\n{} in all. The report is in {}; the study is {}, its runs are in {}.\n",
-             report::wrapped_text(report::summary(runs, rows), width),
-             report::wrapped_text(report::explanation(runs, rows), width),
-             duration_text(runner.timing().all), page.string(),
-             (options.output / "demo.toml").string(), file.string());
+  print_result(
+      "\n{}\n\n{}\n\n{} in all. The report is in {}; the study is {}, its runs are in {}.\n",
+      report::wrapped_text(report::summary(runs, rows), width),
+      report::wrapped_text(report::explanation(runs, rows), width),
+      duration_text(runner.timing().all), page.string(), (options.output / "demo.toml").string(),
+      file.string());
   return kDone;
 }
 

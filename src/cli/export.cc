@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,7 +13,9 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "export/points.h"
 #include "export/runs.h"
 #include "export/tensorboard.h"
@@ -51,9 +52,9 @@ void say_done(const Options& options, const Common& common, const nlohmann::orde
   if (common.json) {
     nlohmann::ordered_json line{{"event", "exported"}, {"out", options.out.string()}};
     line.update(counts);
-    fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    write_json(line);
   } else if (!common.quiet) {
-    fmt::print(stderr, "{}\n", text);
+    print_message("{}\n", text);
   }
 }
 
@@ -68,7 +69,7 @@ int run_tensorboard(const Options& options, const Common& common) {
   say_done(options, common, {{"runs", done.runs}, {"points", done.points}, {"bytes", done.bytes}},
            fmt::format("{} runs, {} points, {:.1f} MB in {}; tensorboard --logdir {}", done.runs,
                        done.points, static_cast<double>(done.bytes) / 1e6, options.out.string(),
-                       options.out.string()));
+                       shell_word(options.out.string())));
   return kDone;
 }
 
@@ -82,10 +83,8 @@ int run_points(const Options& options, const Common& common, WritePoints write) 
   const Store store = Store::open(options.store, Store::Mode::read);
   const exporting::Selection selection = selection_of(store, options);
   if (options.out.empty()) {
-    write(store, selection, std::cout);
-    if (!std::cout.flush()) {
-      throw std::runtime_error("Cannot write standard output; is the disk full?");
-    }
+    DataStream stream;
+    write(store, selection, stream);
     return kDone;
   }
   std::size_t points = 0;

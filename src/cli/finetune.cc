@@ -19,10 +19,13 @@
 #include "base/bytes_text.h"
 #include "base/interrupt.h"
 #include "base/machine.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
 #include "cli/finetune_record.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/task_options.h"
+#include "cli/values.h"
 #include "llama/save.h"
 #include "models/llama_model.h"
 #include "train/plan.h"
@@ -79,11 +82,7 @@ class Finetune {
 
  private:
   void say(const std::string& text) const {
-    if (!common_.quiet && !common_.json) fmt::print(stderr, "{}\n", text);
-  }
-  static void print_json(const Json& json) {
-    fmt::print("{}\n", json.dump(-1, ' ', false, Json::error_handler_t::replace));
-    std::fflush(stdout);
+    if (!common_.quiet && !common_.json) print_message("{}\n", text);
   }
 
   train::Setting chosen_setting() const {
@@ -147,7 +146,7 @@ class Finetune {
     const std::size_t program = peak_memory() + kLibraries;
     planned_bytes_ = program + mapped + own;
     if (common_.json) {
-      print_json({{"event", "plan"},
+      write_json({{"event", "plan"},
                   {"model", llama_.model->description()},
                   {"trained", llama_.trained},
                   {"weights", llama_.model->dimension()},
@@ -201,15 +200,15 @@ class Finetune {
       const std::string text =
           llama_.tokenizer->decode(all).substr(llama_.tokenizer->decode(prompt).size());
       if (common_.json) {
-        print_json({{"event", "text"},
+        write_json({{"event", "text"},
                     {"when", when},
                     {"prompt", example.prompt},
                     {"text", text},
                     {"wanted", example.wanted.empty() ? Json(nullptr) : Json(example.wanted)}});
       } else if (!common_.quiet) {
-        fmt::print("--- {} ---\n{}[{}]\n", when, example.prompt, text);
+        print_result("--- {} ---\n{}[{}]\n", when, example.prompt, text);
         if (!example.wanted.empty() && when == "after") {
-          fmt::print("--- wanted ---\n[{}]\n", example.wanted);
+          print_result("--- wanted ---\n[{}]\n", example.wanted);
         }
       }
     }
@@ -273,7 +272,7 @@ class Finetune {
                     .member = member});
     }
     if (member.diverged) {
-      fmt::print(stderr, "tandem: {} diverged at step {}\n", setting.method, member.diverged_at);
+      print_message("tandem: {} diverged at step {}\n", setting.method, member.diverged_at);
       return kFailed;
     }
     show_texts("after", trainer.weights(0));
@@ -314,7 +313,7 @@ class Finetune {
       const auto number = [](double value) {
         return std::isfinite(value) ? Json(value) : Json(nullptr);
       };
-      print_json({{"event", "point"},
+      write_json({{"event", "point"},
                   {"step", point.step},
                   {"train_loss", number(point.train_loss)},
                   {"validation_loss", number(point.validation_loss)},
@@ -324,9 +323,9 @@ class Finetune {
     const std::string validation = std::isfinite(point.validation_loss)
                                        ? fmt::format("  validation {:.4f}", point.validation_loss)
                                        : "";
-    fmt::print("step {:5}  loss {:.4f}{}  {:.1f} s\n", point.step, point.train_loss, validation,
-               point.seconds);
-    std::fflush(stdout);
+    print_result("step {:5}  loss {:.4f}{}  {:.1f} s\n", point.step, point.train_loss, validation,
+                 point.seconds);
+    flush_results();
   }
 
   void keep_weights(std::span<const float> weights) const {
@@ -334,7 +333,7 @@ class Finetune {
     if (!options_.out.empty()) {
       llama::save_changed(options_.out, *llama_.checkpoint, changes);
       say(fmt::format("the changed weights are in {}: --changes {} goes on from them", options_.out,
-                      options_.out));
+                      shell_word(options_.out)));
     }
     if (!options_.merge.empty()) {
       llama::save_merged(options_.merge, *llama_.checkpoint, changes);
@@ -353,7 +352,7 @@ class Finetune {
                                ? static_cast<double>(last.gradient_evaluations) / last.seconds
                                : std::nan("");
     if (common_.json) {
-      print_json({{"event", "done"},
+      write_json({{"event", "done"},
                   {"optimizer", member.setting.method},
                   {"options", member.setting.options},
                   {"train_loss", last.train_loss},
@@ -364,7 +363,7 @@ class Finetune {
                   {"peak_bytes", peak_memory()}});
       return;
     }
-    fmt::print(
+    print_result(
         "least loss {:.4f} at step {}; {:.1f} samples a second; peak memory {}, planned {}\n",
         best.train_loss, best.step, samples, bytes_text(peak_memory()), bytes_text(planned_bytes_));
   }
@@ -415,12 +414,15 @@ void add_finetune(CLI::App& app, const Common& common, Job& job) {
   command
       ->add_option("--sequence", options->model.sequence,
                    "Most tokens of a sample; 0 is what the model takes")
+      ->check(whole(0, kMostCount))
       ->capture_default_str();
-  command->add_option("--batch", options->train.batch, "Samples a step")->capture_default_str();
+  command->add_option("--batch", options->train.batch, "Samples a step")
+      ->check(whole(1, kMostCount))
+      ->capture_default_str();
   command
       ->add_option("--micro-batch", options->model.micro_batch,
                    "Samples that go through the model together; gradients add up to the batch's")
-      ->check(CLI::PositiveNumber)
+      ->check(whole(1, kMostCount))
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "`tandem optimizers` names them")
       ->capture_default_str();
@@ -431,20 +433,26 @@ void add_finetune(CLI::App& app, const Common& common, Job& job) {
   command->add_option("--option", options->options,
                       "NAME=VALUE: any other option of the optimizer");
   command->add_option("--lambda", options->lambda, "lambda/2 |w|^2 of the trained weights is added")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, kMostNumber))
       ->capture_default_str();
   command->add_option("--clip", options->train.clip, "Longest gradient; 0 is no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, kMostNumber))
       ->capture_default_str();
   command->add_option("--steps", options->steps, "0 only shows what the model writes")
+      ->check(whole(0, kMostCount))
       ->capture_default_str();
-  command->add_option("--measure-every", options->measure_every,
-                      "Steps between measurements of the losses; 0 is a tenth of all");
-  command->add_option("--measured", options->train.measured_samples,
-                      "Samples of each part that are measured; 0 is all");
+  command
+      ->add_option("--measure-every", options->measure_every,
+                   "Steps between measurements of the losses; 0 is a tenth of all")
+      ->check(whole(0, kMostCount));
+  command
+      ->add_option("--measured", options->train.measured_samples,
+                   "Samples of each part that are measured; 0 is all")
+      ->check(whole(0, kMostCount));
   command->add_option("--prompt", options->prompts,
                       "What the model is asked before and after; else two of the samples held out");
   command->add_option("--tokens", options->tokens, "Most tokens of an answer")
+      ->check(whole(0, kMostCount))
       ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint,
                       "Save after each measurement to this file, and go on from it if it is there");

@@ -4,8 +4,10 @@
 #include <cstdlib>
 
 #include "cli/command.h"
+#include "cli/process.h"
 
 int main(int argc, char** argv) {
+  tandem::cli::prepare_process();
   // OpenMP threads that wait by spinning cost a busy machine most of its time (5 times the time of
   // a training run was seen with one other job on two cores). The policy is read when the program
   // is loaded, so it has to be loaded once more.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "cli/command.h"
+#include "cli/output.h"
 #include "report/table.h"
 
 namespace tandem::cli {
@@ -39,13 +40,13 @@ Json to_json(const OptimizerInfo& info) {
 }
 
 void print_one(const OptimizerInfo& info) {
-  fmt::print("{} (tandem::{})\n\n  {}\n\nState: {} bytes for float weights\nReference: {}\n\n",
-             info.name, info.class_name, info.rule, info.state, info.reference);
+  print_result("{} (tandem::{})\n\n  {}\n\nState: {} bytes for float weights\nReference: {}\n\n",
+               info.name, info.class_name, info.rule, info.state, info.reference);
   report::Table table({{"option"}, {"default"}, {"type"}});
   for (const OptionInfo& option : info.options) {
     table.add({option.name, option.default_value, option.type});
   }
-  fmt::print("{}", table.terminal());
+  write_result(table.terminal());
 }
 
 int run_optimizers(const Options& options, const Common& common) {
@@ -56,14 +57,14 @@ int run_optimizers(const Options& options, const Common& common) {
       return info.name == options.name;
     });
     if (common.json) {
-      fmt::print("{}\n", to_json(*found).dump());
+      write_json(to_json(*found));
     } else {
       print_one(*found);
     }
     return kDone;
   }
   if (common.json) {
-    for (const OptimizerInfo& info : all) fmt::print("{}\n", to_json(info).dump());
+    for (const OptimizerInfo& info : all) write_json(to_json(info));
     return kDone;
   }
   report::Table table({{"name"}, {"update rule"}, {"state bytes"}, {"reference"}});
@@ -71,9 +72,9 @@ int run_optimizers(const Options& options, const Common& common) {
     table.add({options.markdown ? "`" + info.name + "`" : info.name,
                options.markdown ? "`" + info.rule + "`" : info.rule, info.state, info.reference});
   }
-  fmt::print("{}", options.markdown ? table.markdown() : table.terminal());
+  write_result(options.markdown ? table.markdown() : table.terminal());
   if (!options.markdown && !common.quiet) {
-    fmt::print("\nOptions of one: tandem optimizers NAME\n");
+    print_result("\nOptions of one: tandem optimizers NAME\n");
   }
   return kDone;
 }

@@ -13,7 +13,9 @@
 #include "base/atomic_file.h"
 #include "bench/measure.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/task_options.h"
+#include "cli/values.h"
 #include "report/table.h"
 #include "study/optimum.h"
 
@@ -46,7 +48,7 @@ void print(const Options& options, const data::Dataset& data, const study::Optim
   table.add({"iterations", std::to_string(optimum.iterations)});
   table.add({"evaluations", std::to_string(optimum.evaluations)});
   table.add({"seconds", fmt::format("{:.2f}", seconds)});
-  fmt::print("{}", table.terminal());
+  write_result(table.terminal());
 }
 
 int run_optimum(const Options& options, const Common& common) {
@@ -62,28 +64,28 @@ int run_optimum(const Options& options, const Common& common) {
     });
   }
   if (common.json) {
-    fmt::print("{}\n", Json{{"event", "optimum"},
-                            {"data", options.task.data},
-                            {"fingerprint", fmt::format("{:016x}", task.train.fingerprint())},
-                            {"lambda", options.lambda},
-                            {"loss", optimum.loss},
-                            {"gradient_norm", optimum.gradient_norm},
-                            {"tolerance", options.tolerance},
-                            {"converged", optimum.converged},
-                            {"iterations", optimum.iterations},
-                            {"evaluations", optimum.evaluations},
-                            {"seconds", seconds}}
-                           .dump());
+    write_json(Json{{"event", "optimum"},
+                    {"data", options.task.data},
+                    {"fingerprint", fmt::format("{:016x}", task.train.fingerprint())},
+                    {"lambda", options.lambda},
+                    {"loss", optimum.loss},
+                    {"gradient_norm", optimum.gradient_norm},
+                    {"tolerance", options.tolerance},
+                    {"converged", optimum.converged},
+                    {"iterations", optimum.iterations},
+                    {"evaluations", optimum.evaluations},
+                    {"seconds", seconds}});
   } else {
     print(options, task.train, optimum, seconds);
   }
   if (optimum.converged) return kDone;
-  fmt::print(stderr, "tandem: |gradient| is {:.3g}, expected {:.3g} or less: {}{}\n",
-             optimum.gradient_norm, options.tolerance,
-             optimum.iterations >= options.most_iterations
-                 ? fmt::format("stopped after {} iterations (--max-iterations)", optimum.iterations)
-                 : "rounding allows no more progress",
-             options.lambda > 0 ? "" : "; with --lambda 0 there may be no minimum");
+  print_message(
+      "tandem: |gradient| is {:.3g}, expected {:.3g} or less: {}{}\n", optimum.gradient_norm,
+      options.tolerance,
+      optimum.iterations >= options.most_iterations
+          ? fmt::format("stopped after {} iterations (--max-iterations)", optimum.iterations)
+          : "rounding allows no more progress",
+      options.lambda > 0 ? "" : "; with --lambda 0 there may be no minimum");
   return kFailed;
 }
 
@@ -98,12 +100,13 @@ void add_optimum(CLI::App& app, const Common& common, Job& job) {
                          "found in double precision by L-BFGS.");
   add_task_options(*command, options->task);
   command->add_option("--lambda", options->lambda, "lambda/2 |w|^2 is added to the loss")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, kMostNumber))
       ->required();
   command->add_option("--tolerance", options->tolerance, "Norm of the gradient to stop at")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, kMostNumber))
       ->capture_default_str();
   command->add_option("--max-iterations", options->most_iterations, "Stop after so many")
+      ->check(whole(0, kMostCount))
       ->capture_default_str();
   command->add_option("--save", options->save, "File for the weights");
   command->callback([options, &common, &job] {

@@ -16,9 +16,11 @@
 #include "base/machine.h"
 #include "base/suggest.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/paper_lambda.h"
 #include "cli/paper_rho.h"
 #include "cli/paper_theory.h"
+#include "cli/values.h"
 #include "report/table.h"
 #include "study/paper.h"
 
@@ -32,16 +34,15 @@ int list_experiments(const Common& common) {
   report::Table table({{"name"}, {"what"}, {"studies", Align::right}});
   for (const study::PaperExperiment& experiment : study::paper_experiments()) {
     if (common.json) {
-      fmt::print("{}\n", Json{{"event", "experiment"},
-                              {"name", experiment.name},
-                              {"what", experiment.what},
-                              {"studies", experiment.studies}}
-                             .dump());
+      write_json(Json{{"event", "experiment"},
+                      {"name", experiment.name},
+                      {"what", experiment.what},
+                      {"studies", experiment.studies}});
     }
     table.add({experiment.name, experiment.what,
                experiment.studies.empty() ? "" : std::to_string(experiment.studies.size())});
   }
-  if (!common.json) fmt::print("{}", table.terminal());
+  if (!common.json) write_result(table.terminal());
   return kDone;
 }
 
@@ -57,21 +58,20 @@ int show_memory(const PaperOptions& options, const Common& common) {
                        {"workspace", Align::right}});
   for (const study::MemoryCell& cell : study::memory_table(available_memory() / 2)) {
     if (common.json) {
-      fmt::print("{}\n", Json{{"event", "memory"},
-                              {"task", cell.task},
-                              {"dimension", cell.dimension},
-                              {"optimizer", cell.optimizer},
-                              {"paper", cell.paper},
-                              {"computed", cell.computed},
-                              {"live", cell.live ? Json(*cell.live) : Json(nullptr)},
-                              {"workspace", cell.live ? Json(cell.workspace) : Json(nullptr)}}
-                             .dump());
+      write_json(Json{{"event", "memory"},
+                      {"task", cell.task},
+                      {"dimension", cell.dimension},
+                      {"optimizer", cell.optimizer},
+                      {"paper", cell.paper},
+                      {"computed", cell.computed},
+                      {"live", cell.live ? Json(*cell.live) : Json(nullptr)},
+                      {"workspace", cell.live ? Json(cell.workspace) : Json(nullptr)}});
     }
     table.add({cell.task, std::to_string(cell.dimension), cell.optimizer, cell.paper,
                bytes_text(cell.computed), cell.live ? bytes_text(*cell.live) : "too large",
                cell.live ? bytes_text(cell.workspace) : ""});
   }
-  if (!common.json) fmt::print("{}", table.terminal());
+  if (!common.json) write_result(table.terminal());
   if (!options.out.empty()) {
     make_out_folder(options.out);
     write_atomically(options.out / "memory.md", [&](std::ostream& stream) {
@@ -133,6 +133,7 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
   command
       ->add_option("--memory", options->memory,
                    "MiB for a wave of members; 0 is three quarters of what is free")
+      ->check(whole(0, kMostMemory))
       ->capture_default_str();
   add_theory(*command, options->budget, options->data_dir, common, job);
   command->callback([options, command, &common, &job] {

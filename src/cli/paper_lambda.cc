@@ -15,6 +15,7 @@
 
 #include "base/atomic_file.h"
 #include "base/interrupt.h"
+#include "cli/output.h"
 #include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "data/dataset.h"
@@ -134,15 +135,15 @@ class LambdaExperiment {
     if (common_.json) {
       for (const LambdaOutcome& outcome : outcomes_) {
         if (!outcome.choice) continue;
-        fmt::print("{}\n", json_of(outcome, options_.budget, common_.seed).dump());
+        write_json(json_of(outcome, options_.budget, common_.seed));
       }
       for (const auto& [data, why] : missing_) {
-        fmt::print("{}\n", Json{{"event", "no data"}, {"data", data}, {"why", why}}.dump());
+        write_json(Json{{"event", "no data"}, {"data", data}, {"why", why}});
       }
       return;
     }
-    fmt::print("{}\n{}", report::lambda_table(outcomes_).terminal(),
-               report::lambda_details(outcomes_).terminal());
+    print_result("{}\n{}", report::lambda_table(outcomes_).terminal(),
+                 report::lambda_details(outcomes_).terminal());
     if (common_.quiet) return;
     for (const std::string& note : report::lambda_notes(outcomes_, common_.seed)) {
       print_note(note);

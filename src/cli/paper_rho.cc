@@ -4,11 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/interrupt.h"
+#include "base/shell_word.h"
+#include "cli/output.h"
 #include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "data/dataset.h"
@@ -108,23 +109,22 @@ class Experiment {
       json["paper_mark"] =
           cell != nullptr && cell->mark != 0 ? Json(std::string(1, cell->mark)) : Json(nullptr);
       json["budget"] = options_.budget;
-      fmt::print("{}\n", json.dump());
+      write_json(json);
     }
     for (const study::Verdict& verdict : study::verdicts(results_.studies)) {
-      fmt::print("{}\n", Json{{"event", "verdict"},
-                              {"task", verdict.task},
-                              {"to_beats_adam", verdict.to_beats_adam},
-                              {"momentum_beats_adam", verdict.momentum_beats_adam},
-                              {"to_beats_wide_adam", verdict.to_beats_wide_adam},
-                              {"to_beats_wide_adam_at_equal_budget",
-                               verdict.to_beats_wide_adam_at_equal_budget},
-                              {"momentum_beats_wide_adam_at_equal_budget",
-                               verdict.momentum_beats_wide_adam_at_equal_budget},
-                              {"learning_helps", verdict.learning_helps}}
-                             .dump());
+      write_json(
+          Json{{"event", "verdict"},
+               {"task", verdict.task},
+               {"to_beats_adam", verdict.to_beats_adam},
+               {"momentum_beats_adam", verdict.momentum_beats_adam},
+               {"to_beats_wide_adam", verdict.to_beats_wide_adam},
+               {"to_beats_wide_adam_at_equal_budget", verdict.to_beats_wide_adam_at_equal_budget},
+               {"momentum_beats_wide_adam_at_equal_budget",
+                verdict.momentum_beats_wide_adam_at_equal_budget},
+               {"learning_helps", verdict.learning_helps}});
     }
     for (const auto& [name, why] : results_.missing) {
-      fmt::print("{}\n", Json{{"event", "no data"}, {"study", name}, {"why", why}}.dump());
+      write_json(Json{{"event", "no data"}, {"study", name}, {"why", why}});
     }
   }
 
@@ -134,36 +134,34 @@ class Experiment {
     for (const auto& [name, why] : results_.missing) missing.push_back(name);
     const auto title = [&](const char* text) {
       if (common_.quiet) return;
-      std::fflush(stdout);  // in this order in a file too
-      fmt::print(stderr, "\n{}\n\n", text);
+      print_message("\n{}\n\n", text);
     };
     title("rho x 1e3 against Adam and its mark: ours (the paper's)");
-    fmt::print("{}", report::beside_paper(report::part_of_rows(all, false), missing).terminal());
+    write_result(report::beside_paper(report::part_of_rows(all, false), missing).terminal());
     const std::vector<study::Row> ablations = report::part_of_rows(all, true);
     if (!ablations.empty()) {
       title("Ablations, against Adam");
-      fmt::print("{}", report::beside_paper(ablations, {}).terminal());
+      write_result(report::beside_paper(ablations, {}).terminal());
       const auto wide = study::rows_of(results_.studies, study::against_wide_adam);
       if (!wide.empty()) {
         title("Against Adam with TO's rates too");
-        fmt::print("{}", report::control_table(wide).terminal());
+        write_result(report::control_table(wide).terminal());
       }
       title("What learning A contributes: alpha > 0 against alpha = 0");
-      fmt::print("{}",
-                 report::control_table(study::rows_of(results_.studies, study::against_no_learning))
-                     .terminal());
-      fmt::print("\n{}\n", study::verdict_text(study::verdicts(results_.studies)));
+      write_result(
+          report::control_table(study::rows_of(results_.studies, study::against_no_learning))
+              .terminal());
+      print_result("\n{}\n", study::verdict_text(study::verdicts(results_.studies)));
     }
     if (const report::Table epochs = report::epochs_table(results_.studies); epochs.rows() > 0) {
       title("rho x 1e3 on the tuning seed, had training ended after T epochs");
-      fmt::print("{}", epochs.terminal());
+      write_result(epochs.terminal());
     }
     if (common_.quiet) return;
-    std::fflush(stdout);
     print_note(fmt::format(
         "{}{}tandem report --store {} shows the statistics, the edges of the grids and the same at "
         "equal cost",
-        results_.note, results_.note.empty() ? "" : "\n", options_.store.string()));
+        results_.note, results_.note.empty() ? "" : "\n", shell_word(options_.store.string())));
   }
 
   const PaperOptions& options_;

@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "base/interrupt.h"
+#include "base/shell_word.h"
 #include "base/suggest.h"
+#include "cli/output.h"
 #include "study/builtin.h"
 #include "study/load.h"
 
@@ -18,7 +20,7 @@ namespace tandem::cli {
 std::string command_text(const PaperOptions& options, const Common& common) {
   std::string text = fmt::format("tandem paper {} --budget {}", options.name, options.budget);
   if (options.start != "normal") text += " --start " + options.start;
-  for (const std::string& data : options.data) text += " --data " + data;
+  for (const std::string& data : options.data) text += " --data " + shell_word(data);
   if (common.seed != Common{}.seed) text += fmt::format(" --seed {}", common.seed);
   return text;
 }
@@ -77,8 +79,7 @@ std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
   });
   progress.clear();
   if (!done) {
-    fmt::print(stderr, "tandem: interrupted; the same command goes on from {}\n",
-               store.path().string());
+    print_message("tandem: interrupted; the same command goes on from {}\n", store.path().string());
     return std::nullopt;
   }
   const study::Timing& timing = runner.timing();

@@ -24,8 +24,10 @@
 #include "base/interrupt.h"
 #include "base/machine.h"
 #include "bench/measure.h"
+#include "cli/output.h"
 #include "cli/paper_study.h"
 #include "cli/progress.h"
+#include "cli/values.h"
 #include "data/dataset.h"
 #include "report/markdown.h"
 #include "report/render.h"
@@ -104,7 +106,7 @@ Json constants_json(const theory::Facts& facts, const theory::Rates& rates) {
 
 void print_line(Json line, const Json& more) {
   line.update(more);
-  fmt::print("{}\n", line.dump());
+  write_json(line);
 }
 
 void print_json(const TheoryRun& run, std::size_t repetitions) {
@@ -112,30 +114,28 @@ void print_json(const TheoryRun& run, std::size_t repetitions) {
   print_line({{"event", "constants"}, {"experiment", run.name}},
              constants_json(experiment.facts, experiment.rates));
   for (const theory::MethodResult& result : experiment.results) {
-    fmt::print("{}\n", Json{{"event", "theory"},
-                            {"experiment", run.name},
-                            {"method", result.name},
-                            {"rates", result.rates},
-                            {"steps", experiment.steps.back()},
-                            {"repetitions", repetitions},
-                            {"slope_weights", json_of(result.weights)},
-                            {"slope_estimate", json_of(result.estimate)},
-                            {"weights_error", result.curve.weights.back()},
-                            {"estimate_error", result.curve.estimate.back()},
-                            {"certified", result.certified},
-                            {"reason", result.reason}}
-                           .dump());
+    write_json(Json{{"event", "theory"},
+                    {"experiment", run.name},
+                    {"method", result.name},
+                    {"rates", result.rates},
+                    {"steps", experiment.steps.back()},
+                    {"repetitions", repetitions},
+                    {"slope_weights", json_of(result.weights)},
+                    {"slope_estimate", json_of(result.estimate)},
+                    {"weights_error", result.curve.weights.back()},
+                    {"estimate_error", result.curve.estimate.back()},
+                    {"certified", result.certified},
+                    {"reason", result.reason}});
   }
   const report::Controls controls = report::compare_controls(experiment);
-  fmt::print("{}\n", Json{{"event", "controls"},
-                          {"experiment", run.name},
-                          {"weights_difference", controls.weights_difference},
-                          {"estimate_difference", controls.estimate_difference},
-                          {"weights_ratio", controls.weights_ratio},
-                          {"estimate_ratio", controls.estimate_ratio},
-                          {"text", report::what_controls_show(experiment)},
-                          {"seconds", run.seconds}}
-                         .dump());
+  write_json(Json{{"event", "controls"},
+                  {"experiment", run.name},
+                  {"weights_difference", controls.weights_difference},
+                  {"estimate_difference", controls.estimate_difference},
+                  {"weights_ratio", controls.weights_ratio},
+                  {"estimate_ratio", controls.estimate_ratio},
+                  {"text", report::what_controls_show(experiment)},
+                  {"seconds", run.seconds}});
 }
 
 // ---- Constants of one's own ---------------------------------------------------------------------
@@ -179,9 +179,9 @@ void show_rates(const char* kind, const theory::Facts& facts, const theory::Rate
     print_line({{"event", "rates"}, {"kind", kind}}, constants_json(facts, rates));
     return;
   }
-  fmt::print("Rates, {}. {}\n\n{}\n{}\n", kind, report::verdict(facts, rates),
-             report::constants_table(facts, rates, "of the gradient on every batch").terminal(),
-             report::conditions_table(facts, rates).terminal());
+  print_result("Rates, {}. {}\n\n{}\n{}\n", kind, report::verdict(facts, rates),
+               report::constants_table(facts, rates, "of the gradient on every batch").terminal(),
+               report::conditions_table(facts, rates).terminal());
 }
 
 int check_constants(const TheoryOptions& options, const Common& common) {
@@ -232,14 +232,14 @@ class Theory {
       });
       if (!options_.out.empty()) write(seconds);
       if (common_.json) {
-        fmt::print("{}\n", Json{{"event", "done"}, {"seconds", seconds}}.dump());
+        write_json(Json{{"event", "done"}, {"seconds", seconds}});
       } else {
         say(progress_, common_, fmt::format("{}: {}", command(), duration_text(seconds)));
       }
     } catch (const train::Interrupted&) {
       progress_.clear();
-      fmt::print(stderr, "tandem: interrupted{}\n",
-                 options_.out.empty() ? "" : "; no files were written");
+      print_message("tandem: interrupted{}\n",
+                    options_.out.empty() ? "" : "; no files were written");
       return kInterrupted;
     }
     return kDone;
@@ -295,14 +295,14 @@ class Theory {
       print_json(run, repetitions());
     } else {
       const theory::Experiment& experiment = run.experiment;
-      fmt::print(
+      print_result(
           "{}\n{}\n\n{}\n{}\n{}\n\n{}\n{}\n\n{}\n\n", run.title, run.text,
           report::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
           report::conditions_table(experiment.facts, experiment.rates).terminal(),
           report::verdict(experiment.facts, experiment.rates),
           report::slopes_table(experiment).terminal(), report::reasons(experiment),
           report::what_controls_show(experiment));
-      std::fflush(stdout);
+      flush_results();
     }
     if (interrupted()) throw train::Interrupted();
     runs_.push_back(std::move(run));
@@ -349,10 +349,9 @@ class Theory {
       missing_ = error.what();
       progress_.clear();
       if (common_.json) {
-        fmt::print("{}\n",
-                   Json{{"event", "no data"}, {"experiment", "nsl-kdd"}, {"why", missing_}}.dump());
+        write_json(Json{{"event", "no data"}, {"experiment", "nsl-kdd"}, {"why", missing_}});
       } else {
-        fmt::print("(b) Milder rates on NSL-KDD: no data\n{}\n\n", missing_);
+        print_result("(b) Milder rates on NSL-KDD: no data\n{}\n\n", missing_);
       }
       return;
     }
@@ -457,8 +456,10 @@ void add_theory(CLI::App& paper, std::string& budget, std::filesystem::path& dat
   command->add_option("--data-dir", data_dir,
                       "Folder of data sets; searched before TANDEM_DATA and the system's folder");
   command->add_option("--out", options->out, "Folder for theory.md, theory.csv and figures");
-  command->add_option("--steps", options->steps, "Of every experiment; the budget's unless given");
-  command->add_option("--repetitions", options->repetitions, "The same; 32 unless given");
+  command->add_option("--steps", options->steps, "Of every experiment; the budget's unless given")
+      ->check(whole(1, kMostCount));
+  command->add_option("--repetitions", options->repetitions, "The same; 32 unless given")
+      ->check(whole(1, kMostCount));
   const std::string own = "Constants of one's own";
   command->add_option("--c", options->c, "Of strong convexity")->group(own);
   command->add_option("--L", options->L, "Lipschitz constant of every batch's gradient")

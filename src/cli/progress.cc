@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <limits>
 
+#include "base/printable.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "report/terminal.h"
 
 namespace tandem::cli {
@@ -31,14 +32,14 @@ std::string emptied_line() {
 }
 
 void print_note(const std::string& text) {
-  fmt::print(stderr, "{}\n", report::wrapped_text(text, report::terminal_width(STDERR_FILENO)));
+  print_message("{}\n", report::wrapped_text(visible(text), report::terminal_width(STDERR_FILENO)));
 }
 
 int say_interrupted(const std::string& checkpoint, const std::string& unit) {
-  fmt::print(stderr, "tandem: interrupted{}\n",
-             checkpoint.empty()
-                 ? ""
-                 : fmt::format("; what was done up to the last {} is in {}", unit, checkpoint));
+  print_message("tandem: interrupted{}\n",
+                checkpoint.empty()
+                    ? ""
+                    : fmt::format("; what was done up to the last {} is in {}", unit, checkpoint));
   return kInterrupted;
 }
 
@@ -56,8 +57,9 @@ std::string progress_line(double part, double seconds_left, const std::string& t
   std::string line = fmt::format("[{}{}] {:3.0f} %", std::string(full, '#'),
                                  std::string(kBar - full, '.'), 100 * part);
   if (std::isfinite(seconds_left)) line += fmt::format(", {} left", duration_text(seconds_left));
-  line += "  " + text;
-  return line.substr(0, static_cast<std::size_t>(std::max(1, width - 1)));
+  line += "  " + visible_line(text);
+  const auto room = static_cast<std::size_t>(std::max(1, width - 1));
+  return std::string(report::first_characters(line, room));
 }
 
 Progress::Progress(bool wanted) : shown_(wanted && isatty(STDERR_FILENO) == 1) {}
@@ -77,16 +79,14 @@ void Progress::show(double part, const std::string& text) {
   const double gained = part - began_at_;
   const double left = gained > 0 && spent > 1 ? spent / gained * (1 - part)
                                               : std::numeric_limits<double>::infinity();
-  fmt::print(stderr, "{}{}", emptied_line(), progress_line(part, left, text, terminal_width()));
-  std::fflush(stderr);
+  write_message(emptied_line(), progress_line(part, left, text, terminal_width()));
   last_ = now;
   drawn_ = true;
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "{}", emptied_line());
-  std::fflush(stderr);
+  write_message(emptied_line(), "");
   drawn_ = false;
 }
 

@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/shell_word.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "report/page.h"
 #include "report/render.h"
@@ -35,7 +37,6 @@ struct Options {
 std::string text_of(const report::Table& table, const std::string& format) {
   if (format == "markdown") return table.markdown();
   if (format == "latex") return table.latex();
-  if (format == "csv") return table.csv();
   return table.terminal();
 }
 
@@ -48,9 +49,9 @@ std::string folder_name(std::string name) {
 
 /// As it can be typed again.
 std::string page_command(const Options& options) {
-  std::string text = "tandem report --store " + options.store.filename().string();
-  for (const std::string& study : options.studies) text += " --study " + study;
-  return text + " --html " + options.html.filename().string();
+  std::string text = "tandem report --store " + shell_word(options.store.filename().string());
+  for (const std::string& study : options.studies) text += " --study " + shell_word(study);
+  return text + " --html " + shell_word(options.html.filename().string());
 }
 
 int run_report(const Options& options, const Common& common) {
@@ -60,7 +61,7 @@ int run_report(const Options& options, const Common& common) {
     for (const store::Study& study : store.studies()) names.push_back(study.name);
   }
   if (names.empty()) {
-    fmt::print(stderr, "tandem: {} has no studies\n", options.store.string());
+    print_message("tandem: {} has no studies\n", options.store.string());
     return kFailed;
   }
   const auto wants = [&](const char* format) {
@@ -75,19 +76,20 @@ int run_report(const Options& options, const Common& common) {
     const std::vector<study::Row> rows = study::compare(runs);
     const bool many = runs.tasks.size() > 1;
     if (common.json) {
-      for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
+      for (const study::Row& row : rows) write_json(study::to_json(row));
     } else if (options.format == "csv") {
-      fmt::print("{}", text_of(report::comparison_table(rows, many), options.format));
+      write_data(report::comparison_table(rows, many).csv());
     } else {
-      if (names.size() > 1 && !common.quiet) fmt::print(stderr, "{}\n", name);
+      if (names.size() > 1 && !common.quiet) print_message("{}\n", name);
       const std::vector<study::Row> ablations = report::part_of_rows(rows, true);
-      fmt::print("{}\n", text_of(report::comparison_table(report::part_of_rows(rows, false), many),
-                                 options.format));
+      print_result("{}\n",
+                   text_of(report::comparison_table(report::part_of_rows(rows, false), many),
+                           options.format));
       if (!ablations.empty()) {
-        if (!common.quiet) fmt::print(stderr, "Ablations\n");
-        fmt::print("{}\n", text_of(report::comparison_table(ablations, many), options.format));
+        if (!common.quiet) print_message("Ablations\n");
+        print_result("{}\n", text_of(report::comparison_table(ablations, many), options.format));
       }
-      fmt::print("{}", text_of(report::equal_cost_table(rows, many), options.format));
+      print_result("{}", text_of(report::equal_cost_table(rows, many), options.format));
       if (!common.quiet) print_note(report::explanation(runs, rows));
     }
     if (!options.figures.empty()) {
@@ -95,7 +97,7 @@ int run_report(const Options& options, const Common& common) {
           names.size() > 1 ? options.figures / folder_name(name) : options.figures,
           report::study_figures(runs, rows), {.svg = wants("svg"), .png = wants("png")});
       if (!common.quiet && !common.json) {
-        fmt::print(stderr, "{} files in {}\n", paths.size(), options.figures.string());
+        print_message("{} files in {}\n", paths.size(), options.figures.string());
       }
     }
     if (!options.html.empty()) page.studies.push_back(std::move(runs));
@@ -104,10 +106,10 @@ int run_report(const Options& options, const Common& common) {
     const bool interactive = report::web_available() && !options.no_scripts;
     report::write_page(options.html, page, interactive);
     if (!common.quiet && !common.json) {
-      fmt::print(stderr, "the report is in {}{}\n", options.html.string(),
-                 interactive || options.no_scripts
-                     ? ""
-                     : "; static, for this program was built without node and npm");
+      print_message("the report is in {}{}\n", options.html.string(),
+                    interactive || options.no_scripts
+                        ? ""
+                        : "; static, for this program was built without node and npm");
     }
   }
   return kDone;

@@ -6,13 +6,19 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <memory>
+#include <new>
+#include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/help.h"
+#include "cli/output.h"
+#include "cli/values.h"
 #include "data/dataset.h"
 #include "store/store.h"
 
@@ -54,9 +60,33 @@ void refuse_extras(const CLI::App& app) {
   throw std::invalid_argument(message);
 }
 
-}  // namespace
+int report_error(int exit_code, std::string_view text) {
+  print_message("tandem: {}\n", text);
+  return exit_code;
+}
 
-int run(int argc, const char* const* argv) {
+/// Does the work and turns what was thrown into messages.
+int work(const Common& common, const Job& job) {
+  try {
+    if (common.threads > 0) set_default_executor(openmp_executor(common.threads));
+    return job();
+  } catch (const std::invalid_argument& error) {
+    return report_error(kUsage, error.what());
+  } catch (const data::DataError& error) {
+    return report_error(kData, error.what());
+  } catch (const store::StoreError& error) {
+    return report_error(kData, error.what());
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report_error(kFailed,
+                        fmt::format("{}: {}", error.path1().string(), error.code().message()));
+  } catch (const std::bad_alloc&) {
+    return report_error(kFailed, "out of memory");
+  } catch (const std::exception& error) {
+    return report_error(kFailed, error.what());
+  }
+}
+
+int run_program(int argc, const char* const* argv) {
   CLI::App app(
       "Example: tandem demo\n\n"
       "Tandem trains the optimizer in tandem with the model: a laboratory for trainable "
@@ -68,8 +98,7 @@ int run(int argc, const char* const* argv) {
   app.fallthrough();
   app.allow_extras();
   app.add_flag("--json", common.json, "JSON lines on standard output");
-  app.add_option("--threads", common.threads, "Threads to use; 0 is all")
-      ->check(CLI::Range(0, 4096));
+  app.add_option("--threads", common.threads, "Threads to use; 0 is all")->check(whole(0, 4096));
   app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
   app.add_flag("-q,--quiet", common.quiet, "Only results and errors");
   app.add_flag("-v,--verbose", common.verbose, "Say more about what happens");
@@ -88,50 +117,37 @@ int run(int argc, const char* const* argv) {
   add_finetune(app, common, job);
   add_runs(app, common, job);
   add_serve(app, common, job);
+  check_values(app);
 
   try {
     app.parse(argc, argv);
     refuse_extras(app);
     if (show_version) {
-      fmt::print("{}", version_text());
+      write_result(version_text());
       return kDone;
     }
     if (!job) {
       const CLI::App* chosen = &app;
       while (!chosen->get_subcommands().empty()) chosen = chosen->get_subcommands().front();
-      fmt::print(stderr, "{}", chosen->help());
+      print_message("{}", chosen->help());
       return kUsage;
     }
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
-      return app.exit(error);  // --help
+      std::ostringstream help;
+      app.exit(error, help, help);
+      write_result(help.str());
+      return kDone;
     }
-    fmt::print(stderr, "tandem: {}\n", error.what());
-    return kUsage;
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "tandem: {}\n", error.what());
-    return kUsage;
-  }
-
-  try {
-    if (common.threads > 0) set_default_executor(openmp_executor(common.threads));
-    return job();
-  } catch (const std::invalid_argument& error) {
-    fmt::print(stderr, "tandem: {}\n", error.what());
-    return kUsage;
-  } catch (const data::DataError& error) {
-    fmt::print(stderr, "tandem: {}\n", error.what());
-    return kData;
-  } catch (const store::StoreError& error) {
-    fmt::print(stderr, "tandem: {}\n", error.what());
-    return kData;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tandem: out of memory\n");
-    return kFailed;
+    return report_error(kUsage, error.what());
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tandem: {}\n", error.what());
-    return kFailed;
+    return report_error(kUsage, error.what());
   }
+  return work(common, job);
 }
+
+}  // namespace
+
+int run(int argc, const char* const* argv) { return finish_output(run_program(argc, argv)); }
 
 }  // namespace tandem::cli

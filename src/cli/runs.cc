@@ -16,7 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/printable.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "report/table.h"
 #include "report/terminal.h"
 #include "store/store.h"
@@ -35,11 +37,6 @@ struct Options {
   bool force = false;
   std::vector<std::filesystem::path> others;
 };
-
-/// Names come from files of other people: what is not UTF-8 must not stop the output.
-void print_line(const Json& line) {
-  fmt::print("{}\n", line.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
 
 std::string date(std::int64_t seconds) {
   return fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(static_cast<std::time_t>(seconds)));
@@ -61,7 +58,7 @@ int run_list(const Options& options, const Common& common) {
     const store::Progress progress = store.progress(study.id);
     const store::Totals totals = store.totals(study.id);
     if (common.json) {
-      print_line({{"event", "study"},
+      write_json({{"event", "study"},
                   {"study", study.name},
                   {"version", study.version},
                   {"target", study.target},
@@ -83,10 +80,10 @@ int run_list(const Options& options, const Common& common) {
   }
   if (common.json) return kDone;
   if (studies.empty()) {
-    if (!common.quiet) fmt::print(stderr, "{} has no studies\n", options.store.string());
+    if (!common.quiet) print_message("{} has no studies\n", options.store.string());
     return kDone;
   }
-  fmt::print("{}", table.terminal());
+  write_result(table.terminal());
   return kDone;
 }
 
@@ -132,7 +129,7 @@ std::string setting(const study::OptimizerRuns& optimizer, const study::Run* run
 
 void show_json(const study::StudyRuns& runs, const store::Study& study,
                const store::Progress& progress) {
-  print_line({{"event", "study"},
+  write_json({{"event", "study"},
               {"study", runs.name},
               {"version", runs.version},
               {"target", study.target},
@@ -150,7 +147,7 @@ void show_json(const study::StudyRuns& runs, const store::Study& study,
               {"command", runs.command},
               {"text", runs.text}});
   for (const study::TaskRuns& task : runs.tasks) {
-    print_line({{"event", "task"},
+    write_json({{"event", "task"},
                 {"data", task.data},
                 {"model", task.model},
                 {"lambda", task.lambda},
@@ -160,7 +157,7 @@ void show_json(const study::StudyRuns& runs, const store::Study& study,
                 {"optimum", task.optimum ? Json(*task.optimum) : Json()}});
     for (const study::OptimizerRuns& optimizer : task.optimizers) {
       const Best best = best_of(optimizer);
-      print_line({{"event", "optimizer"},
+      write_json({{"event", "optimizer"},
                   {"data", task.data},
                   {"model", task.model},
                   {"lambda", task.lambda},
@@ -193,13 +190,14 @@ void show_text(const study::StudyRuns& runs, const store::Study& study,
   facts.add({"created", date(study.created)});
   facts.add({"fingerprint", study.fingerprint});
   facts.add({"command", runs.command});
-  fmt::print("{}", facts.terminal());
+  write_result(facts.terminal());
   for (const study::TaskRuns& task : runs.tasks) {
     const std::string title =
         fmt::format("{} {} lambda={} batch={}: {} samples, {} weights{}", task.data, task.model,
                     task.lambda, task.batch, task.samples, task.dimension,
                     task.optimum ? fmt::format(", F* = {:.8g}", *task.optimum) : "");
-    fmt::print("\n{}\n", report::wrapped_text(title, report::terminal_width(STDOUT_FILENO)));
+    print_result("\n{}\n",
+                 report::wrapped_text(visible(title), report::terminal_width(STDOUT_FILENO)));
     Table table({{"optimizer"},
                  {"tuned", Table::Align::right},
                  {"measured", Table::Align::right},
@@ -214,7 +212,7 @@ void show_text(const study::StudyRuns& runs, const store::Study& study,
                  best.run != nullptr ? fmt::format("{:.6g}", best.loss) : "-",
                  setting(optimizer, best.run)});
     }
-    fmt::print("{}", table.terminal());
+    write_result(table.terminal());
   }
 }
 
@@ -239,22 +237,23 @@ int run_rm(const Options& options, const Common& common) {
   const store::Progress progress = store.progress(study.id);
   const store::Totals totals = store.totals(study.id);
   if (!store.remove_study(study.id, options.force)) {
-    fmt::print(stderr,
-               "tandem: {}: a process is at work on study '{}' ({} units leased); stop it, or "
-               "remove the study all the same with --force\n",
-               options.store.string(), study.name, store.progress(study.id).leased);
+    print_message(
+        "tandem: {}: a process is at work on study '{}' ({} units leased); stop it, or "
+        "remove the study all the same with --force
+",
+        options.store.string(), study.name, store.progress(study.id).leased);
     return kFailed;
   }
   if (common.json) {
-    print_line({{"event", "removed"},
+    write_json({{"event", "removed"},
                 {"study", study.name},
                 {"tasks", totals.tasks},
                 {"units", progress.units},
                 {"members", totals.members},
                 {"points", totals.points}});
   } else if (!common.quiet) {
-    fmt::print("removed '{}': {} tasks, {} units, {} members, {} points\n", study.name,
-               totals.tasks, progress.units, totals.members, totals.points);
+    print_result("removed '{}': {} tasks, {} units, {} members, {} points\n", study.name,
+                 totals.tasks, progress.units, totals.members, totals.points);
   }
   return kDone;
 }
@@ -267,14 +266,14 @@ int run_merge(const Options& options, const Common& common) {
   for (const std::filesystem::path& other : options.others) {
     const store::Merged merged = store.merge(other);
     if (common.json) {
-      print_line({{"event", "merged"},
+      write_json({{"event", "merged"},
                   {"from", other.string()},
                   {"studies", merged.studies},
                   {"units", merged.units},
                   {"members", merged.members}});
     } else if (!common.quiet) {
-      fmt::print("{}: added {} new studies, {} finished units, {} members\n", other.string(),
-                 merged.studies, merged.units, merged.members);
+      print_result("{}: added {} new studies, {} finished units, {} members\n", other.string(),
+                   merged.studies, merged.units, merged.members);
     }
   }
   return kDone;

@@ -11,8 +11,11 @@
 
 #include "base/bytes_text.h"
 #include "base/interrupt.h"
+#include "base/shell_word.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/values.h"
 #include "report/study_report.h"
 #include "report/table.h"
 #include "report/terminal.h"
@@ -46,17 +49,16 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
                        {"data_hash", task.data_hash},
                        {"notes", task.notes}});
     }
-    fmt::print("{}\n", Json{{"event", "plan"},
-                            {"study", study.name},
-                            {"tasks", tasks},
-                            {"members", plan.members},
-                            {"runs", plan.runs},
-                            {"units", plan.units},
-                            {"waves", plan.waves},
-                            {"bytes", plan.peak_bytes},
-                            {"prune", study.prune},
-                            {"seconds", seconds}}
-                           .dump());
+    write_json(Json{{"event", "plan"},
+                    {"study", study.name},
+                    {"tasks", tasks},
+                    {"members", plan.members},
+                    {"runs", plan.runs},
+                    {"units", plan.units},
+                    {"waves", plan.waves},
+                    {"bytes", plan.peak_bytes},
+                    {"prune", study.prune},
+                    {"seconds", seconds}});
     return;
   }
   if (common.quiet) return;
@@ -66,7 +68,7 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
     tasks.add({study::task_name(task.spec), std::to_string(task.samples),
                std::to_string(task.dimension), task.data_hash});
     if (!common.verbose) continue;
-    for (const std::string& note : task.notes) fmt::print(stderr, "{}\n", note);
+    for (const std::string& note : task.notes) print_message("{}\n", note);
   }
   report::Table optimizers({{"optimizer"}, {"settings", Align::right}, {"grid"}});
   for (const study::OptimizerSpec& optimizer : study.optimizers) {
@@ -78,14 +80,14 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
                     std::to_string(study::expand(optimizer.method, optimizer.grid).size()), grid});
   }
   const std::size_t width = report::terminal_width(STDERR_FILENO);
-  fmt::print(stderr, "{}\n{}\n", tasks.terminal(width), optimizers.terminal(width));
+  print_message("{}\n{}\n", tasks.terminal(width), optimizers.terminal(width));
   print_note(fmt::format(
       "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} waves of "
       "at most {}; about {} if none diverges",
       study.name, plan.members, plan.runs, study.epochs, plan.units, plan.waves,
       bytes_text(plan.peak_bytes), duration_text(seconds)));
   if (study.prune != 0) {
-    fmt::print(stderr, "grids are pruned by successive halving: one in {} stays\n", study.prune);
+    print_message("grids are pruned by successive halving: one in {} stays\n", study.prune);
   }
 }
 
@@ -97,20 +99,19 @@ void show_result(const store::Store& store, const study::Runner& runner, const O
   const double outside =
       timing.all - timing.training - timing.loading - timing.optimum - timing.waiting;
   if (common.json) {
-    for (const study::Row& row : rows) fmt::print("{}\n", study::to_json(row).dump());
-    fmt::print("{}\n", Json{{"event", "done"},
-                            {"study", runs.name},
-                            {"seconds", timing.all},
-                            {"training", timing.training},
-                            {"store", timing.store},
-                            {"loading", timing.loading},
-                            {"optimum", timing.optimum},
-                            {"waiting", timing.waiting},
-                            {"member_epochs", timing.member_epochs}}
-                           .dump());
+    for (const study::Row& row : rows) write_json(study::to_json(row));
+    write_json(Json{{"event", "done"},
+                    {"study", runs.name},
+                    {"seconds", timing.all},
+                    {"training", timing.training},
+                    {"store", timing.store},
+                    {"loading", timing.loading},
+                    {"optimum", timing.optimum},
+                    {"waiting", timing.waiting},
+                    {"member_epochs", timing.member_epochs}});
     return;
   }
-  fmt::print("{}", report::comparison_table(rows, runs.tasks.size() > 1).terminal());
+  write_result(report::comparison_table(rows, runs.tasks.size() > 1).terminal());
   if (common.quiet) return;
   print_note(report::explanation(runs, rows));
   if (timing.member_epochs > 0) {
@@ -120,17 +121,17 @@ void show_result(const store::Store& store, const study::Runner& runner, const O
         duration_text(timing.all), timing.member_epochs, timing.member_epochs / timing.training,
         100 * timing.store / timing.all, 100 * outside / timing.all));
   }
-  fmt::print(stderr, "tandem report --store {} --study {} --html report.html makes a page of it\n",
-             options.store.string(), runs.name);
+  print_message("tandem report --store {} --study {} --html report.html makes a page of it\n",
+                shell_word(options.store.string()), shell_word(runs.name));
 }
 
 int run_study(const Options& options, const Common& common) {
-  study::Runner runner(
-      study::read_study(options.file),
-      {.data_dir = options.data_dir,
-       .memory = options.memory << 20,
-       .command = fmt::format("tandem study {} --store {}", options.file.filename().string(),
-                              options.store.filename().string())});
+  study::Runner runner(study::read_study(options.file),
+                       {.data_dir = options.data_dir,
+                        .memory = options.memory << 20,
+                        .command = fmt::format("tandem study {} --store {}",
+                                               shell_word(options.file.filename().string()),
+                                               shell_word(options.store.filename().string()))});
   if (options.dry_run) {
     show_plan(runner, runner.estimate_seconds(), common);
     return kDone;
@@ -149,10 +150,10 @@ int run_study(const Options& options, const Common& common) {
   });
   progress.clear();
   if (!done) {
-    fmt::print(stderr,
-               "tandem: interrupted; what was whole is in {}, and the same command goes on from "
-               "there\n",
-               options.store.string());
+    print_message(
+        "tandem: interrupted; what was whole is in {}, and the same command goes on from "
+        "there\n",
+        options.store.string());
     return kInterrupted;
   }
   show_result(store, runner, options, common);
@@ -176,7 +177,7 @@ void add_study(CLI::App& app, const Common& common, Job& job) {
   command
       ->add_option("--memory", options->memory,
                    "MiB for a wave of members; 0 is three quarters of what is free")
-      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 40))
+      ->check(whole(0, kMostMemory))
       ->capture_default_str();
   command->add_flag("--dry-run", options->dry_run, "Only the plan");
   command->callback([options, &common, &job] {

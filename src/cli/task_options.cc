@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cli/task_options.h"
+#include "cli/values.h"
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
@@ -20,7 +21,7 @@ void add_task_options(CLI::App& command, TaskOptions& options) {
   command
       .add_option("--validation", options.validation,
                   "Fraction held out, where there is no test part")
-      ->check(CLI::Range(0.0, 0.9));
+      ->check(number(0, 0.9));
   command.add_option("--data-seed", options.seed,
                      "Seed of what is random in the data; else that of --seed");
 }

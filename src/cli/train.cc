@@ -19,8 +19,10 @@
 #include "base/atomic_file.h"
 #include "base/interrupt.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/task_options.h"
+#include "cli/values.h"
 #include "export/live.h"
 #include "models/make_problem.h"
 #include "report/table.h"
@@ -263,8 +265,7 @@ class Run {
 
   void show(const train::Member& member, const train::Point& point, bool many) const {
     if (common_.json) {
-      fmt::print("{}\n", to_json(member, point, many, train_).dump());
-      std::fflush(stdout);
+      write_json(to_json(member, point, many, train_));
     } else if (!many) {
       const std::string validation =
           std::isfinite(point.validation_loss)
@@ -273,8 +274,8 @@ class Run {
               : "";
       const std::string distance =
           train_.optimum.empty() ? "" : fmt::format("  |w - w*|^2 {:.4g}", point.distance);
-      fmt::print("epoch {:3}  loss {:.6f}{}{}  {:.2f} s\n", point.epoch, point.train_loss,
-                 validation, distance, point.seconds);
+      print_result("epoch {:3}  loss {:.6f}{}{}  {:.2f} s\n", point.epoch, point.train_loss,
+                   validation, distance, point.seconds);
     }
   }
 
@@ -284,7 +285,7 @@ class Run {
                                           [](const train::Member& m) { return m.diverged; });
     if (common_.json) {
       for (const train::Member& member : members) {
-        fmt::print("{}\n", done_json(member, many).dump());
+        write_json(done_json(member, many));
       }
       return all_diverged ? kFailed : kDone;
     }
@@ -292,12 +293,12 @@ class Run {
       const train::Member& member = members.front();
       const train::Point* best = best_point(member);
       if (best == nullptr) {
-        fmt::print(stderr, "tandem: {} diverged at step {}\n", member.setting.method,
-                   member.diverged_at);
+        print_message("tandem: {} diverged at step {}\n", member.setting.method,
+                      member.diverged_at);
         return kFailed;
       }
-      fmt::print("least loss {:.6f} in epoch {}, state {} bytes\n", best->train_loss, best->epoch,
-                 member.state_bytes);
+      print_result("least loss {:.6f} in epoch {}, state {} bytes\n", best->train_loss, best->epoch,
+                   member.state_bytes);
       return kDone;
     }
     show_best(members);
@@ -322,8 +323,8 @@ class Run {
       table.add({std::to_string(members[i].id), fmt::format("{:.6f}", best->train_loss),
                  std::to_string(best->epoch), text_of(members[i].setting.options)});
     }
-    fmt::print("{}", table.terminal());
-    fmt::print("{} members finished, {} diverged\n", members.size(), diverged);
+    write_result(table.terminal());
+    print_result("{} members finished, {} diverged\n", members.size(), diverged);
   }
 
   const Options& options_;
@@ -358,13 +359,16 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
   command->add_option("--option", options->options,
                       "NAME=VALUE: any other option of the optimizer");
   command->add_option("--lambda", options->lambda, "lambda/2 |w|^2 is added to the loss")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, kMostNumber))
       ->capture_default_str();
-  command->add_option("--batch", options->train.batch, "Samples a step")->capture_default_str();
+  command->add_option("--batch", options->train.batch, "Samples a step")
+      ->check(whole(1, kMostCount))
+      ->capture_default_str();
   command->add_option("--clip", options->train.clip, "Longest gradient; 0 is no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(number(0, kMostNumber))
       ->capture_default_str();
   command->add_option("--epochs", options->train.epochs, "Passes over the data")
+      ->check(whole(1, kMostCount))
       ->capture_default_str();
   command->add_option("--init", options->init, "Start: N(0, 1) or zeros")
       ->check(CLI::IsMember({"normal", "zeros"}))
@@ -380,6 +384,7 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
   command->add_option("--optimum", options->optimum,
                       "File of `tandem optimum --save`: tells |w - w*|^2 each epoch");
   command->add_option("--memory", options->memory, "MiB for a wave of members; 0 is no limit")
+      ->check(whole(0, kMostMemory))
       ->capture_default_str();
   command->add_option("--checkpoint", options->checkpoint,
                       "Save after each epoch to this file, and go on from it if it is there");
