@@ -77,7 +77,12 @@ void write_to(const Descriptor& file, const fs::path& path,
               const std::function<void(std::ostream&)>& write) {
   DescriptorBuffer buffer(file.number());
   std::ostream stream(&buffer);
-  write(stream);
+  try {
+    write(stream);
+  } catch (...) {
+    // Whoever saw that the stream failed could not know why.
+    if (buffer.error() == 0) throw;
+  }
   stream.flush();
   if (buffer.error() != 0) fail(path, buffer.error());
   if (!stream) fail(path, "not everything was taken");

@@ -187,6 +187,16 @@ TEST_F(AtomicFile, FailuresNameTheFileAndTheReasonAndLeaveNothing) {
                std::runtime_error);
   EXPECT_EQ(contents(folder_ / "a"), "old");
   EXPECT_EQ(files_in(folder_.path()), 1U);
+  // The system's reason, not that of the writer who noticed it.
+  const auto writer = [](std::ostream& stream) {
+    if (!stream.flush().write("x", 1).flush()) throw std::logic_error("the stream failed");
+  };
+  try {
+    write_atomically("/dev/full", writer);
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "Cannot write /dev/full: No space left on device");
+  }
 }
 
 TEST_F(AtomicFile, AFileThatBecomesTooLargeLeavesTheOldOne) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -20,6 +19,7 @@
 #include "base/interrupt.h"
 #include "base/machine.h"
 #include "base/shell_word.h"
+#include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/finetune_record.h"
 #include "cli/output.h"
@@ -101,6 +101,7 @@ class Finetune {
 
   /// What cannot be written in the end is better known before hours of training.
   void check_outputs() const {
+    has_checkpoint(options_.checkpoint);  // refuses a folder
     for (const std::string& path : {options_.checkpoint, options_.out, options_.merge}) {
       if (path.empty()) continue;
       const auto folder = std::filesystem::absolute(path).parent_path();
@@ -282,13 +283,8 @@ class Finetune {
   }
 
   void resume(train::Trainer& trainer) {
-    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return;
-    std::ifstream stream(options_.checkpoint, std::ios::binary);
-    try {
-      trainer.load(stream);
-    } catch (const StateError& error) {
-      throw data::DataError(fmt::format("{}: {}", options_.checkpoint, error.what()));
-    }
+    if (!has_checkpoint(options_.checkpoint)) return;
+    load_checkpoint(trainer, options_.checkpoint);
     shown_ = trainer.members().front().points.size();
     say(fmt::format("resumed after step {} from {}", trainer.members().front().points.back().step,
                     options_.checkpoint));

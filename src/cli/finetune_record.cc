@@ -33,7 +33,7 @@ std::string study_text(const Record& record) {
               {"measure_every", record.train.epoch_steps},
               {"measured", record.train.measured_samples},
               {"lambda", record.model.lambda()}}
-      .dump(1);
+      .dump(1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -75,7 +75,8 @@ void write_record(const Record& record) {
        .dimension = record.model.dimension(),
        .data_hash = fmt::format("{:016x}", record.data.train.fingerprint()),
        .facts =
-           Json{{"description", record.model.description()}, {"notes", record.data.notes}}.dump()});
+           Json{{"description", record.model.description()}, {"notes", record.data.notes}}.dump(
+               -1, ' ', false, Json::error_handler_t::replace)});
   const std::string key = unit_key(record.label, record.seed);
   store.add_units(study.id, {{.task_id = task.id,
                               .key = key,

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -29,6 +30,22 @@ inline Result program(const std::string& arguments, bool with_errors = false) {
   Result result;
   std::array<char, 4096> buffer{};
   while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) result.out += buffer.data();
+  const int status = pclose(pipe);
+  result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return result;
+}
+
+/// A command line of the shell in which $T is the program; standard error only where the command
+/// sends it to standard output.
+inline Result shell(const std::string& command) {
+  setenv("T", TANDEM_PROGRAM, 1);
+  FILE* pipe = popen(("exec 2>/dev/null; " + command).c_str(), "r");
+  Result result;
+  std::array<char, 4096> buffer{};
+  for (std::size_t count = 1; count > 0;) {
+    count = std::fread(buffer.data(), 1, buffer.size(), pipe);
+    result.out.append(buffer.data(), count);
+  }
   const int status = pclose(pipe);
   result.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   return result;

@@ -18,6 +18,7 @@
 
 #include "base/atomic_file.h"
 #include "base/interrupt.h"
+#include "cli/checkpoint.h"
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -125,6 +126,7 @@ class Run {
       : options_(options), common_(common), progress_(!common.quiet) {}
 
   int run() {
+    has_checkpoint(options_.checkpoint);  // refuses a folder before the work
     const auto settings = settings_of(options_);
     for (const train::Setting& setting : settings) sources::parse_method(setting.method);
     auto task = std::make_shared<data::Task>(load_task(options_.task, common_.seed));
@@ -193,10 +195,6 @@ class Run {
     }
   }
 
-  bool resumes() const {
-    return !options_.checkpoint.empty() && std::filesystem::exists(options_.checkpoint);
-  }
-
   void open_board(const std::vector<train::Setting>& settings, std::optional<double> optimum) {
     board_.emplace(
         options_.tensorboard,
@@ -206,7 +204,7 @@ class Run {
                                                {"batch", static_cast<double>(train_.batch)},
                                                {"seed", static_cast<double>(train_.seed)}},
                                    .optimum = optimum},
-        settings, resumes());
+        settings, has_checkpoint(options_.checkpoint));
   }
 
   void train_wave(const Problem& problem, const std::vector<train::Setting>& settings,
@@ -230,9 +228,8 @@ class Run {
     };
     train::Trainer trainer(problem, own, options);
     running = &trainer;
-    if (resumes()) {
-      std::ifstream stream(options_.checkpoint, std::ios::binary);
-      trainer.load(stream);
+    if (has_checkpoint(options_.checkpoint)) {
+      load_checkpoint(trainer, options_.checkpoint);
       say(fmt::format("resumed after epoch {} from {}", trainer.epochs_done(),
                       options_.checkpoint));
     }

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 
 namespace tandem::cli {
 namespace {
@@ -32,6 +33,9 @@ CLI::Validator whole_between(Integer least, Integer most, const std::string& sho
   const auto check = [least, most](std::string& text) -> std::string {
     Integer value = 0;
     if (plain_digits(text) && read(text, value) && value >= least && value <= most) return {};
+    if constexpr (std::is_signed_v<Integer>) {
+      return fmt::format("found '{}', expected a whole number in decimal digits", text);
+    }
     return fmt::format("found '{}', expected a whole number from {} to {}", text, least, most);
   };
   return {check, shown, kName};

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/shell_word.h"
 #include "base/token.h"
 #include "store/connection.h"
 
@@ -158,7 +159,8 @@ Study Store::Impl::ensure(const Study& study) {
     throw StoreError(
         fmt::format("{}: the store has another study '{}': {}; use another --store or name, or "
                     "remove the old one with `tandem runs rm {} --store {}`",
-                    path.string(), study.name, differences.text(), study.name, path.string()));
+                    path.string(), study.name, differences.text(), shell_word(study.name),
+                    shell_word(path.string())));
   }
   if (!begun) {
     // Nothing was done by the version that planned it.

@@ -92,7 +92,8 @@ py::dict load_study(const std::string& path, const std::string& name) {
     const py::gil_scoped_release release;
     runs = study::load_study(open(path), name);
     for (const study::Row& row : study::compare(*runs)) {
-      rows += (rows.size() > 1 ? "," : "") + study::to_json(row).dump();
+      rows += (rows.size() > 1 ? "," : "") +
+              study::to_json(row).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
     rows += "]";
   }
