@@ -41,7 +41,8 @@ inline std::string visible(std::string_view text) {
   result.reserve(text.size());
   while (!text.empty()) {
     const Character next = first_character(text);
-    const bool kept = text[0] == '\n' || text[0] == '\t' || !steers_terminals(next.code);
+    const bool line = text[0] == '\n' || text[0] == '\t' || text.starts_with("\r\n");
+    const bool kept = line || !steers_terminals(next.code);
     if (next.bytes == 0) {
       result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[0]));
     } else if (kept) {
@@ -59,7 +60,7 @@ inline std::string visible(std::string_view text) {
 inline std::string visible_line(std::string_view text) {
   std::string result = visible(text);
   for (char& c : result) {
-    if (c == '\n' || c == '\t') c = ' ';
+    if (c == '\r' || c == '\n' || c == '\t') c = ' ';
   }
   return result;
 }

@@ -12,7 +12,8 @@ TEST(Printable, ShowsBytesOfFiles) {
 }
 
 TEST(Visible, KeepsTextOfAllLanguages) {
-  for (const char* text : {"", "plain", "größe λ → ∞", "日本語", "🙂", "two\nlines\tand a tab"}) {
+  for (const char* text :
+       {"", "plain", "größe λ → ∞", "日本語", "🙂", "two\nlines\tand a tab", "as in CSV\r\n"}) {
     EXPECT_EQ(visible(text), text);
   }
 }
@@ -41,7 +42,7 @@ TEST(Visible, ShowsWhatIsNoUtf8) {
             "\\x9b31m");
 }
 
-TEST(Visible, OnOneLine) { EXPECT_EQ(visible_line("a\nb\tc\x1b"), "a b c\\x1b"); }
+TEST(Visible, OnOneLine) { EXPECT_EQ(visible_line("a\nb\tc\x1b\r\n\r"), "a b c\\x1b  \\x0d"); }
 
 }  // namespace
 }  // namespace tandem

@@ -91,7 +91,8 @@ TEST_F(DataCommand, TellsUsageFromDamage) {
   expect_error("data describe minst", 2, {"Unknown data set 'minst', did you mean 'mnist'?"});
   expect_error("data describe mnist --option pda=1", 2, {"Unknown option 'pda'", "'pad'"});
   expect_error("data describe mnist --option pad", 2, {"'pad'", "NAME=VALUE"});
-  expect_error("data describe synthetic --validation 2", 2, {"validation fraction 2"});
+  expect_error("data describe synthetic --validation 2", 2,
+               {"--validation: found '2', expected a number from 0 to 0.9"});
   expect_error("data describe", 2, {"NAME"});
   expect_error("data descrbe mnist", 2, {"Unknown command 'descrbe', did you mean 'describe'?"});
   expect_error("data fetch libsvm", 2, {"no files to fetch"});

@@ -55,7 +55,10 @@ int run_demo(const Options& options, const Common& common) {
   std::string command = "tandem demo";
   if (!options.data.empty()) {
     const std::string usual = "\"fashion-mnist\"";
-    text.replace(text.find(usual), usual.size(), "'" + options.data + "'");
+    // A string of JSON is one of TOML.
+    const nlohmann::json data = options.data;
+    text.replace(text.find(usual), usual.size(),
+                 data.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     command += " --data " + shell_word(options.data);
   }
   study::StudySpec spec = study::parse_study(text, "demo.toml");

@@ -2,9 +2,12 @@
 // Standard output and standard error that cannot be written, and what must not be lost then.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -210,6 +213,36 @@ TEST_F(Output, NamesAreQuotedAndCannotSteerTheTerminal) {
       << other.out.substr(removal, other.out.rfind('`') - removal) << "\n";
   EXPECT_EQ(in_folder("bash script").exit_code, kDone) << other.out;
   EXPECT_EQ(in_folder("$T runs list --json --store 'my store.db'").out, "");
+}
+
+TEST_F(Output, DataOnATerminalCannotSteerItEither) {
+  write_study(R"(a \u001b[31m)");
+  ASSERT_EQ(in_folder("$T study study.toml --store a.db").exit_code, kDone);
+  const std::string store = (folder_ / "a.db").string();
+  for (const char* format : {"csv", "jsonl"}) {
+    int terminal = -1;
+    const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+    if (child == 0) {
+      execl(TANDEM_PROGRAM, TANDEM_PROGRAM, "export", format, "--store", store.c_str(), nullptr);
+      _exit(99);
+    }
+    ASSERT_GT(child, 0);
+    std::string shown;
+    std::array<char, 4096> buffer{};
+    for (ssize_t count = 1; count > 0;) {
+      count = read(terminal, buffer.data(), buffer.size());
+      if (count > 0) shown.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    close(terminal);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(WEXITSTATUS(status), kDone) << format;
+    EXPECT_EQ(shown.find('\x1b'), std::string::npos) << shown;
+    EXPECT_EQ(shown.find("x0d"), std::string::npos) << shown;
+  }
+  // For another program it is what it is.
+  const Result piped = in_folder("$T export csv --store a.db");
+  EXPECT_NE(piped.out.find("a \x1b[31m"), std::string::npos) << piped.out;
 }
 
 TEST_F(Output, NamesOfFilesMayBeAnyBytes) {

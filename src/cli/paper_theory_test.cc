@@ -99,7 +99,7 @@ TEST_F(PaperTheory, SaysWhichConditionsOwnRatesFail) {
 TEST_F(PaperTheory, BadInputIsNamed) {
   expect_refused("--c -1 --L 1 --Dw 1 --DG 2", {"c is -1; expected a finite number > 0"});
   expect_refused("--c 2 --L 1 --Dw 1 --DG 2", {"c is 2; expected at most L = 1"});
-  expect_refused("--c 0.5 --L nan --Dw 1 --DG 2", {"L is nan"});
+  expect_refused("--c 0.5 --L nan --Dw 1 --DG 2", {"--L: found 'nan', expected a finite number"});
   expect_refused("--c half --L 1 --Dw 1 --DG 2", {"--c", "half"});
   expect_refused("--c 0.5 --L 1 --DG 2", {"--Dw is missing", "--L, --Dw, --DG"});
   expect_refused("--gamma 1", {"--L is missing"});

@@ -82,7 +82,7 @@ TEST(Train, ResumesFromACheckpoint) {
   EXPECT_EQ(losses_of(resumed.out), whole);
   // A checkpoint of another run is refused, and stays.
   const Result other = program(common + " --epochs 4 --seed 9", true);
-  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.exit_code, 3);
   EXPECT_NE(other.out.find("another run"), std::string::npos) << other.out;
   EXPECT_TRUE(std::filesystem::exists(path));
 }
@@ -176,7 +176,8 @@ TEST(Train, SaysWhatIsWrong) {
   expect(kData + "--batch 8 --option learning_rate=1", 2, "Unknown option 'learning_rate'");
   expect(kData + "--option lr", 2, "expected NAME=VALUE");
   expect(kData + "--batch 44", 2, "Invalid batch: 44, expected 1 to 43");
-  expect(kData + "--batch 0", 2, "Invalid batch");
+  expect(kData + "--batch 0", 2, "--batch: found '0'");
+  expect(kData + "--batch 999999", 2, "Invalid batch: 999999, expected 1 to");
   expect(kData + "--model logisitc", 2, "did you mean 'logistic'?");
   expect(kData + "--lambda -1", 2, "--lambda");
   expect(kData + "--init random", 2, "--init");

@@ -114,7 +114,7 @@ std::vector<fs::path> fetch(const Recipe& recipe, const FetchOptions& options) {
     try {
       paths.push_back(fetcher.get(file));
     } catch (const fs::filesystem_error& problem) {
-      throw DataError(problem.what());
+      throw DataError(fmt::format("{}: {}", problem.path1().string(), problem.code().message()));
     }
   }
   return paths;

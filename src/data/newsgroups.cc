@@ -118,7 +118,7 @@ Corpus read_newsgroups_folders(const std::vector<std::filesystem::path>& parts, 
       }
     }
   } catch (const std::filesystem::filesystem_error& error) {
-    throw DataError(error.what());
+    throw DataError(fmt::format("{}: {}", error.path1().string(), error.code().message()));
   }
   return builder.finish(parts.empty() ? "" : parts.front().string());
 }

@@ -64,7 +64,7 @@ TEST(Table, WritesHtmlWithoutTagsOfItsCells) {
 TEST(Table, ShowsATerminalNoControls) {
   Table table({{"name"}});
   table.add({"a\x1b[31m\nb"});
-  EXPECT_EQ(table.terminal(0), "name\n------------\na\\x1b[31m b\n");
+  EXPECT_EQ(table.terminal(0), "name\n-----------\na\\x1b[31m b\n");
 }
 
 TEST(Table, RefusesRowsOfAnotherWidth) {
