@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,7 @@
 #ifdef TANDEM_SERVE
 #include "serve/guard.h"
 #include "serve/server.h"
+#include "serve/url.h"
 #include "store/store.h"
 #endif
 
@@ -35,16 +37,24 @@ struct Options {
 
 #ifdef TANDEM_SERVE
 
+/// A token must fit into an Authorization header, and encoded into a cookie.
+bool is_usable(const std::string& token) {
+  constexpr std::size_t kLeast = 16, kMost = 1000;
+  return token.size() >= kLeast && token.size() <= kMost &&
+         std::none_of(token.begin(), token.end(), [](unsigned char c) {
+           return c <= ' ' || c == 0x7f || c == ';' || c == ',' || c == '"';
+         });
+}
+
 /// A token of the user's own, or a new one, where others than this machine can reach the address.
 std::string token_for(const std::string& host) {
   if (const char* own = std::getenv("TANDEM_SERVE_TOKEN"); own != nullptr && *own != '\0') {
-    std::string token = own;
-    if (token.size() < 16 || token.find_first_of(" ;,\"\t\r\n") != std::string::npos) {
+    if (!is_usable(own)) {
       throw std::invalid_argument(
-          "Invalid TANDEM_SERVE_TOKEN: expected 16 characters or more, without spaces, quotes, "
-          "commas and semicolons");
+          "Invalid TANDEM_SERVE_TOKEN: expected 16 to 1000 characters, without spaces, control "
+          "characters, quotes, commas and semicolons");
     }
-    return token;
+    return own;
   }
   return serve::is_loopback(host) ? std::string() : serve::new_token();
 }
@@ -66,10 +76,7 @@ int run_serve(const Options& options, const Common& common) {
       {.stores = stores, .host = options.host, .port = options.port, .token = token});
   // Whoever trains on this machine goes first.
   setpriority(PRIO_PROCESS, 0, 10);
-  const std::string name =
-      options.host.find(':') == std::string::npos ? options.host : "[" + options.host + "]";
-  const std::string address =
-      fmt::format("http://{}:{}/{}", name, server.port(), token.empty() ? "" : "?token=" + token);
+  const std::string address = serve::page_address(options.host, server.port(), token);
   if (common.json) {
     fmt::print("{}\n", nlohmann::json{{"event", "listening"}, {"address", address}}.dump());
   } else {
@@ -94,7 +101,7 @@ int run_serve(const Options& options, const Common& common) {
 int run_serve(const Options&, const Common&) {
   fmt::print(stderr,
              "tandem: this program was built without the dashboard, for which it needs "
-             "cpp-httplib (Debian: libcpp-httplib-dev)\n");
+             "libmicrohttpd (Debian: libmicrohttpd-dev)\n");
   return kFailed;
 }
 

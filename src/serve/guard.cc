@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <random>
+
+#include "serve/url.h"
 
 namespace tandem::serve {
 namespace {
@@ -36,11 +37,25 @@ std::string_view cookie_value(std::string_view header) {
   return {};
 }
 
+/// Whether a Host header names this machine and the port. No page elsewhere can have the name
+/// localhost or an address that reaches this machine alone.
+bool is_ours(std::string_view host, int port) {
+  const std::string ending = fmt::format(":{}", port);
+  if (host.size() > ending.size() && host.substr(host.size() - ending.size()) == ending) {
+    host.remove_suffix(ending.size());
+  } else if (port != 80) {
+    return false;
+  }
+  const bool brackets = host.size() > 2 && host.front() == '[' && host.back() == ']';
+  if (brackets) host = host.substr(1, host.size() - 2);
+  return brackets == (host.find(':') != std::string_view::npos) && is_loopback(host);
+}
+
 }  // namespace
 
 bool is_loopback(std::string_view address) {
-  if (address == "localhost") return true;
-  const std::string text(address);
+  const std::string text = lower(address);
+  if (text == "localhost") return true;
   in_addr four{};
   if (inet_pton(AF_INET, text.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;
   in6_addr six{};
@@ -62,7 +77,7 @@ bool Guard::is_token(std::string_view text) const {
 }
 
 std::string Guard::cookie() const {
-  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", kCookie, token_);
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", kCookie, percent_encode(token_));
 }
 
 std::optional<Refusal> Guard::check(const Head& head) const {
@@ -71,12 +86,7 @@ std::optional<Refusal> Guard::check(const Head& head) const {
                    .why = "the dashboard only shows: GET and HEAD are what it answers"};
   }
   if (!has_token()) {
-    const std::string host = lower(head.host);
-    const std::array<std::string, 3> names = {"localhost", "127.0.0.1", "[::1]"};
-    const bool ours = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-      return host == fmt::format("{}:{}", name, port_) || (port_ == 80 && host == name);
-    });
-    if (ours) return std::nullopt;
+    if (is_ours(head.host, port_)) return std::nullopt;
     return Refusal{.status = 403,
                    .why = fmt::format("the Host header names another site, expected localhost:{}; "
                                       "`tandem serve --host` opens the dashboard to others",
@@ -84,9 +94,9 @@ std::optional<Refusal> Guard::check(const Head& head) const {
   }
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view authorization = head.authorization;
-  const bool known =
-      is_token(cookie_value(head.cookie)) || (authorization.substr(0, kBearer.size()) == kBearer &&
-                                              is_token(authorization.substr(kBearer.size())));
+  const bool known = is_token(percent_decode(cookie_value(head.cookie))) ||
+                     (authorization.substr(0, kBearer.size()) == kBearer &&
+                      is_token(authorization.substr(kBearer.size())));
   if (known) return std::nullopt;
   return Refusal{.status = 401,
                  .why =
