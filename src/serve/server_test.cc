@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "serve/url.h"
 #include "store/store.h"
 #include "store/test_small_study.h"
 #include "tests/temp_folder.h"
@@ -251,6 +252,41 @@ TEST_F(ServerTest, TheTokenOpensIt) {
   const httplib::Headers with = {{"Cookie", cookie.substr(0, cookie.find(';'))}};
   EXPECT_EQ(asks.Get("/api/overview", with)->status, 200);
   EXPECT_EQ(asks.Get("/api/overview", {{"Authorization", "Bearer " + token}})->status, 200);
+}
+
+TEST_F(ServerTest, ThePrintedAddressOpensIt) {
+  const std::string token = "+&#%41=?/'\\\xc3\xa4 0123";
+  start(token);
+  const std::string address = page_address("127.0.0.1", server_->port(), token);
+  const std::size_t path = address.find("/?");
+  ASSERT_NE(path, std::string::npos);
+  auto asks = client();
+  const auto door = asks.Get(address.substr(path));
+  ASSERT_TRUE(door);
+  EXPECT_EQ(door->status, 303);
+  const std::string cookie = door->get_header_value("Set-Cookie");
+  EXPECT_EQ(asks.Get("/", {{"Cookie", cookie.substr(0, cookie.find(';'))}})->status, 200);
+  EXPECT_EQ(asks.Get("/?token=" + token.substr(0, 1))->status, 401);
+}
+
+TEST_F(ServerTest, EveryAddressOfThisMachineOpensIt) {
+  for (const char* host : {"127.0.0.1", "127.0.0.2", "127.200.1.9", "localhost", "::1"}) {
+    std::unique_ptr<Server> server;
+    try {
+      server = std::make_unique<Server>(ServerOptions{.stores = {path_}, .host = host, .port = 0});
+    } catch (const std::runtime_error&) {
+      EXPECT_STREQ(host, "::1");  // not every machine has IPv6
+      continue;
+    }
+    std::thread answering([&] { server->run(); });
+    httplib::Client asks(host, server->port());
+    const std::string address = page_address(host, server->port(), "");
+    const std::string name = address.substr(7, address.size() - 8);  // "http://NAME/"
+    const auto response = asks.Get("/", {{"Host", name}});
+    EXPECT_TRUE(response && response->status == 200) << address;
+    server->stop();
+    answering.join();
+  }
 }
 
 TEST_F(ServerTest, ViewersSeeAStudyGrow) {
