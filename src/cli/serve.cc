@@ -82,6 +82,11 @@ int run_serve(const Options& options, const Common& common) {
   } else {
     fmt::print("The dashboard is at {} until Ctrl-C.\n", address);
     if (!serve::is_loopback(options.host) && !common.quiet) {
+      if (options.host == "0.0.0.0" || options.host == "::") {
+        fmt::print(
+            "It listens on all addresses: elsewhere, put this machine's name in place of {}.\n",
+            options.host);
+      }
       fmt::print("Whoever has this address can see the stores; what passes is not encrypted.\n");
     }
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -36,6 +37,12 @@ TEST(ServeCommand, SaysWhatIsWrong) {
   { const auto made = store::Store::open(file, store::Store::Mode::write); }
   expect_error("--port 0 --host no-such-name.invalid --store " + file, kFailed,
                {"cannot listen on no-such-name.invalid"});
+  for (const std::string& token : {std::string("short"), std::string("sixteen or more; "),
+                                   std::string("sixteen_or_more\x1b"), std::string(1001, 'x')}) {
+    setenv("TANDEM_SERVE_TOKEN", token.c_str(), 1);
+    expect_error("--port 0 --store " + file, kUsage, {"TANDEM_SERVE_TOKEN", "expected 16 to 1000"});
+  }
+  unsetenv("TANDEM_SERVE_TOKEN");
 }
 
 TEST(RunCommand, TrainsTheSameRunAgain) {

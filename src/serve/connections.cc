@@ -46,7 +46,7 @@ void Connections::close(Connection* connection) {
 void Connections::end_late(Clock::time_point now) {
   const std::lock_guard guard(mutex_);
   for (std::size_t i = 0; i < kPhases; ++i) {
-    if (limits_[i].time == limits_[i].time.zero()) continue;
+    if (limits_[i].time == std::chrono::milliseconds::zero()) continue;
     while (!lists_[i].empty() && now - lists_[i].front().since >= limits_[i].time) {
       end(lists_[i].front());
     }

@@ -128,7 +128,7 @@ MHD_Response* make_response(const Response& response) {
   MHD_Response* made = MHD_create_response_from_buffer_with_free_callback_cls(
       response.text->size(), buffer(response.text->data()),
       [](void* kept) { delete static_cast<Owned*>(kept); }, owner.get());
-  if (made != nullptr) owner.release();
+  if (made != nullptr) static_cast<void>(owner.release());
   return made;
 }
 

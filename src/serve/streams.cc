@@ -4,7 +4,6 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -56,8 +55,7 @@ ssize_t Streams::read(Stream& stream, char* buffer, std::size_t size) {
     return 0;
   }
   const std::size_t part = std::min(size, stream.now->size() - stream.sent);
-  std::memcpy(buffer, stream.now->data() + stream.sent, part);
-  stream.sent += part;
+  stream.sent += stream.now->copy(buffer, part, stream.sent);
   if (stream.sent == stream.now->size()) stream.now = nullptr;
   return static_cast<ssize_t>(part);
 }
