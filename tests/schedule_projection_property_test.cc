@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <memory>
 #include <numbers>
 #include <stdexcept>
 #include <string>
@@ -232,6 +234,109 @@ TEST(ScheduleText, impossible_values_are_refused_and_named) {
   refused("0.1*cosine(t/10, -2)", {"-2"});
   refused("warmup(-1)*0.1", {"warm-up", "-1"});
   refused("5/(t-1)", {"offset", "-1"});
+  refused("5/(t-100)", {"offset", "-100"});
+  refused("warmup(0)*0.1", {"warm-up", "0"});
+  refused("0.1*1e300^epoch", {"factor", "1e+300", "epoch", "10-fold"});
+  refused("0.1*11^epoch", {"factor", "11", "10-fold"});
+  refused("0.1*2^(t/0.1)", {"factor", "2", "step", "10-fold"});
+}
+
+// Range tests are what growing rates are for.
+TEST(ScheduleText, rates_may_grow) {
+  EXPECT_DOUBLE_EQ(Schedule::parse("1*1.05^epoch").at({.epoch = 2}), 1.1025);
+  EXPECT_DOUBLE_EQ(Schedule::parse("1e-7*1e8^(t/1000)").at({.step = 1000}), 10);
+  EXPECT_DOUBLE_EQ(Schedule::parse("0*10^epoch").at({.epoch = 5000}), 0);
+}
+
+// ---- Rates without end --------------------------------------------------------------------------
+
+/// A rule with a rate that grows, and how its message shows that rate.
+struct Growing {
+  std::unique_ptr<Optimizer> optimizer;
+  std::string text;
+  std::function<double(const Clock&)> value;
+};
+
+Growing any_growing() {
+  const double rate = *moderate(), factor = 2 + 8 * *fraction();
+  const Schedule grows = Schedule::exponential_epochs(rate, factor);
+  const auto value = [=](const Clock& clock) { return grows.at(clock); };
+  const std::string text = grows.to_string();
+  const std::size_t size = *rc::gen::inRange<std::size_t>(1, 9);
+  switch (*rc::gen::inRange(0, 5)) {
+    case 0:
+      return {std::make_unique<Adam>(size, AdamOptions{.lr = grows}), "lr = " + text, value};
+    case 1:
+      return {std::make_unique<DiagonalTO>(size, DiagonalTOOptions{.alpha = grows}),
+              "alpha = " + text, value};
+    case 2:
+      return {std::make_unique<FullTO>(size, FullTOOptions{.beta = grows}), "beta = " + text,
+              value};
+    case 3:
+      return {std::make_unique<SGD>(std::vector<SegmentSpec>{{.size = size, .lr = grows}},
+                                    SGDOptions{.lr = 0.1}),
+              "lr = " + text + " of segment 0", value};
+    default:
+      return {std::make_unique<RankOneTO>(
+                  size, RankOneTOOptions{.lr = rate, .alpha = 0, .beta = 0, .decay = factor}),
+              "lr = " + Schedule(rate).to_string() + " times", value};
+  }
+}
+
+// Weights of 0 and gradients of 0 let them grow in peace. The step whose rate the weights cannot
+// take says so, and changes nothing.
+template <class T>
+void stops_at_the_step_whose_rate_is_not_finite() {
+  const Growing growing = any_growing();
+  Optimizer& optimizer = *growing.optimizer;
+  std::vector<T> w(optimizer.dimension()), g(optimizer.dimension());
+  while (std::isfinite(static_cast<T>(growing.value(optimizer.clock())))) {
+    optimizer.step(std::span<T>(w), std::span<const T>(g));
+    optimizer.epoch_end();
+  }
+  const std::string before = saved(optimizer);
+  const Clock clock = optimizer.clock();
+  for (int again = 0; again < 2; ++again) {
+    RC_ASSERT(throws_saying<NonFiniteRate>(
+        [&] { optimizer.step(std::span<T>(w), std::span<const T>(g)); },
+        {growing.text, "step " + std::to_string(clock.step),
+         "epoch " + std::to_string(clock.epoch)}));
+    RC_ASSERT(saved(optimizer) == before);
+    RC_ASSERT(w == std::vector<T>(w.size()));
+  }
+}
+
+RC_GTEST_PROP(RateProperty, stops_where_it_is_not_finite_in_float, ()) {
+  stops_at_the_step_whose_rate_is_not_finite<float>();
+}
+RC_GTEST_PROP(RateProperty, stops_where_it_is_not_finite_in_double, ()) {
+  stops_at_the_step_whose_rate_is_not_finite<double>();
+}
+
+// Numbers that double holds and float does not, in options that are not schedules.
+TEST(Options, beyond_float_are_refused_by_the_step) {
+  const auto refused = [](const OptionMap& options, const std::vector<std::string>& fragments) {
+    const auto optimizer = make_optimizer("sgd", 3, options);
+    std::vector<float> w = {1, 2, 3};
+    const std::vector<float> before = w, g(3, 0.5F);
+    EXPECT_TRUE(throws_saying<NonFiniteRate>([&] { optimizer->step(w, g); }, fragments));
+    EXPECT_EQ(w, before);
+    std::vector<double> wide(3, 1);
+    EXPECT_NO_THROW(optimizer->step(wide, std::vector<double>(3, 0.5)));
+  };
+  refused({{"lr", "1e200"}}, {"lr = 1e+200", "step 1", "float"});
+  refused({{"l2", "1e200"}}, {"l2", "float"});
+  refused({{"lr", "1e30"}, {"weight_decay", "1e30"}}, {"weight_decay", "1e+30", "lr = 1e+30"});
+  refused({{"projection", "box(1e200, 1e201)"}}, {"box", "1e+200"});
+  DiagonalTO started(2, {.lr = 0.1, .initial_a = {1, 1e200}});
+  std::vector<float> w(2), g(2);
+  EXPECT_TRUE(throws_saying<Invalid>([&] { started.step(w, g); }, {"initial_a", "1e+200"}));
+  Adagrad summed(2, {.lr = 0.1, .initial_accumulator = 1e200});
+  EXPECT_TRUE(throws_saying<Invalid>([&] { summed.step(w, g); }, {"initial_accumulator"}));
+  EXPECT_THROW(Projection::parse("box(inf, inf)"), Invalid);
+  EXPECT_THROW(Projection::parse("box(-inf, -inf)"), Invalid);
+  EXPECT_NO_THROW(Projection::parse("box(-inf, inf)"));
+  EXPECT_TRUE(throws_saying<Invalid>([] { SGD(1, {.lr = 1, .decay = 1e300}); }, {"decay", "10"}));
 }
 
 // ---- Projections --------------------------------------------------------------------------------

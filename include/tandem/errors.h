@@ -23,6 +23,13 @@ class NonFiniteGradient : public std::runtime_error {
   std::size_t index_;
 };
 
+/// A rate is infinite, NaN or too large for the type of the weights at this step: its schedule has
+/// grown without end. Weights and state are as they were before the step.
+class NonFiniteRate : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A saved state that cannot be loaded. The optimizer is as it was before the call.
 class StateError : public std::runtime_error {
  public:

@@ -16,7 +16,8 @@ class Executor {
   /// How many tasks can run at the same time; asked once a pass, at least 1.
   virtual int threads() const = 0;
   /// Calls task(0) ... task(count - 1), each once, in any order, and returns when all are done.
-  /// Tasks do not throw.
+  /// Tasks do not throw. Nor should this: it is called in the middle of a step, which cannot be
+  /// undone. Where there is no thread to be had, the calling one does the work.
   virtual void run(std::size_t count, const std::function<void(std::size_t)>& task) = 0;
 };
 

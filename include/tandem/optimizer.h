@@ -72,6 +72,13 @@ class Optimizer {
   /// bfloat16 weights and gradients with a float state.
   void step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding = {});
 
+  /// Everything of the next step that can fail but the look for NaN: checks sizes, types and rates
+  /// and allocates. Changes neither weights nor state. For those who make the steps of several
+  /// optimizers one: prepare all, then step all. A step alone prepares by itself.
+  void prepare(std::span<const Segment<float>> segments);
+  void prepare(std::span<const Segment<double>> segments);
+  void prepare(std::span<const Segment<BFloat16>> segments);
+
   /// Tells schedules that count epochs to move on.
   void epoch_end();
   /// Tells the optimizer that somebody else moved the weights since its last step. Rules that carry

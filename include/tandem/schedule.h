@@ -27,6 +27,8 @@ struct Clock {
 ///   counts epochs;
 ///                             cosine(t/1000, 0.01) ends at 0.01 of the rate instead of 0
 ///   warmup(100)*...           any of these times min(1, t/100)
+///
+/// Factors above 1 let a rate grow, at most tenfold per step or per epoch.
 class Schedule {
  public:
   /// A constant. The only implicit conversion: a second one would make `.alpha = 0` ambiguous.

@@ -7,12 +7,43 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
 
 namespace tandem {
 
+/// Calls body(i) for all i < count on an executor. What a body throws is thrown again here once all
+/// tasks have ended (of several, that of the lowest i), so that no executor ever sees an exception.
+/// Allocates nothing: a step cannot fail here for want of memory.
+template <class Body>
+void run_tasks(Executor& executor, std::size_t count, const Body& body) {
+  struct Tasks {
+    const Body& body;
+    std::mutex mutex = {};
+    std::size_t failed = std::numeric_limits<std::size_t>::max();
+    std::exception_ptr error = nullptr;
+  } tasks{body};
+  const auto one = [&tasks](std::size_t i) {
+    try {
+      tasks.body(i);
+    } catch (...) {
+      const std::lock_guard lock(tasks.mutex);
+      if (i < tasks.failed) {
+        tasks.failed = i;
+        tasks.error = std::current_exception();
+      }
+    }
+  };
+  // std::function keeps a reference in place, and puts anything larger on the heap.
+  executor.run(count, std::ref(one));
+  if (tasks.error != nullptr) std::rethrow_exception(tasks.error);
+}
+
 /// Calls body(first, last) for ranges that cover [0, count), of at least `grain` items each. What a
 /// range holds depends on the number of threads, so a body must give each item the same result
-/// whatever range it comes in.
+/// whatever range it comes in. As run_tasks, it allocates nothing and passes on what a body throws.
 template <class Body>
 void parallel_ranges(Executor& executor, std::size_t count, std::size_t grain, const Body& body) {
   if (count == 0) return;
@@ -23,7 +54,8 @@ void parallel_ranges(Executor& executor, std::size_t count, std::size_t grain, c
     body(std::size_t{0}, count);
     return;
   }
-  executor.run(ranges, [&](std::size_t i) { body(i * count / ranges, (i + 1) * count / ranges); });
+  run_tasks(executor, ranges,
+            [&](std::size_t i) { body(i * count / ranges, (i + 1) * count / ranges); });
 }
 
 }  // namespace tandem

@@ -5,7 +5,9 @@
 #include <tandem/executor.h>
 
 #include <atomic>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "base/buffer.h"
@@ -47,6 +49,24 @@ TEST(Parallel, WakesNobodyForLittleWork) {
   parallel_ranges(executor, 1000, 10, body);
   EXPECT_EQ(executor.tasks, 7U);
   EXPECT_EQ(done, 19U + 30 + 1000);
+}
+
+// An exception that leaves a thread ends the program; these come back to the caller.
+TEST(Parallel, PassesOnWhatBodiesThrow) {
+  for (const std::shared_ptr<Executor>& executor : {openmp_executor(4), serial_executor()}) {
+    std::atomic<std::size_t> done = 0;
+    const auto body = [&](std::size_t first, std::size_t last) {
+      done += last - first;
+      throw std::runtime_error("range at " + std::to_string(first));
+    };
+    try {
+      parallel_ranges(*executor, 400, 100, body);
+      FAIL() << "nothing was thrown";
+    } catch (const std::runtime_error& error) {
+      EXPECT_STREQ(error.what(), "range at 0");  // the first, whichever thread was quicker
+    }
+    EXPECT_EQ(done, 400U);  // the others were not left out
+  }
 }
 
 TEST(Executors, AreCheckedAndReplaceable) {

@@ -10,7 +10,7 @@
 namespace tandem {
 
 void check_range(const std::string& rule, const std::string& option, double value, Range range) {
-  const auto fail = [&](const char* expected) {
+  const auto fail = [&](const std::string& expected) {
     return std::invalid_argument(
         fmt::format("{}: Invalid {}: {}, expected {}", rule, option, value, expected));
   };
@@ -20,6 +20,11 @@ void check_range(const std::string& rule, const std::string& option, double valu
       return;
     case Range::positive:
       if (!(std::isfinite(value) && value > 0)) throw fail("a finite number > 0");
+      return;
+    case Range::factor:
+      if (!(value > 0 && value <= kMostGrowth)) {
+        throw fail(fmt::format("a number > 0 and <= {}", kMostGrowth));
+      }
       return;
     case Range::fraction:
       if (!(value >= 0 && value < 1)) throw fail("a number >= 0 and < 1");

@@ -11,9 +11,14 @@
 
 namespace tandem {
 
+/// What a rate may be multiplied by per step or per epoch. A range test grows; what grows faster than
+/// this is at infinity within a few hundred of them, whatever it starts from.
+inline constexpr double kMostGrowth = 10;
+
 enum class Range {
   non_negative,  // finite, >= 0
   positive,      // finite, > 0
+  factor,        // > 0, and of a rate that grows at most kMostGrowth
   fraction       // in [0, 1)
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/make_room.h"
 #include "base/parallel.h"
 #include "kernels/kernels.h"
 #include "optimizers/full.h"
@@ -32,6 +33,13 @@ DenseEstimator<T>::DenseEstimator(const detail::TrainableSpec& spec, std::size_t
     u_rows_.push_back(factor(u_, k));
     v_rows_.push_back(factor(v_, k));
   }
+  history_.prepare(kDelayed + 1, dimension);
+  products_.reserve(kDelayed + 1);
+}
+
+template <class T>
+void DenseEstimator<T>::prepare(const Step<T>& step) {
+  if (pending_ == kDelayed) prepare_factors(step.executor, kDelayed);
 }
 
 template <class T>
@@ -39,6 +47,7 @@ void DenseEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   const auto& kernels = kernels::kernels<T>();
   if (pending_ == kDelayed) {
     add_factors(step.executor, u_rows_, v_rows_);
+    release_factors();
     pending_ = 0;
   }
   T* w = v_.data() + pending_ * dimension_;
@@ -58,8 +67,8 @@ void DenseEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   }
   const std::span<const T* const> u(u_rows_.data(), pending_);
   history_.pass(step.executor, {v_rows_.data(), pending_ + 1}, dimension_, nullptr, nullptr, w);
-  std::vector<T> products(history_.dots().begin(), history_.dots().end());
-  history_.pass(step.executor, u, dimension_, products.data(), p, nullptr);
+  products_.assign(history_.dots().begin(), history_.dots().end());
+  history_.pass(step.executor, u, dimension_, products_.data(), p, nullptr);
 
   const auto gain = this->gain(step, history_.dots()[pending_]);
   const kernels::BlockRates<T> rates{static_cast<T>(gain.alpha), static_cast<T>(gain.beta),
@@ -86,29 +95,34 @@ kernels::PassStreams<T> DenseEstimator<T>::streams() {
 }
 
 template <class T>
+void DenseEstimator<T>::prepare_factors(Executor& executor, std::size_t rank) {
+  const std::size_t most = dimension_ * dimension_ / kElementsPerThread;
+  ranges_ =
+      std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(std::max(1, executor.threads())));
+  const std::size_t scratch = ranges_ * kernels::rank_update_scratch(rank);
+  if (scratch_.size() < scratch) scratch_ = Buffer<T>(scratch);
+  make_room(shifted_, ranges_ * rank);
+}
+
+template <class T>
 void DenseEstimator<T>::add_factors(Executor& executor, std::span<const T* const> u,
                                     std::span<const T* const> v) {
   const auto& kernels = kernels::kernels<T>();
   const std::size_t rank = u.size();
-  const std::size_t most = dimension_ * dimension_ / kElementsPerThread;
-  const std::size_t ranges =
-      std::clamp<std::size_t>(most, 1, static_cast<std::size_t>(std::max(1, executor.threads())));
-  // Allocated before anything is changed.
-  Buffer<T> scratch(ranges * kernels::rank_update_scratch(rank));
-  std::vector<const T*> shifted(ranges * rank);
+  shifted_.resize(ranges_ * rank);
   const auto update = [&](std::size_t range) {
-    const std::size_t first = range * dimension_ / ranges;
-    const std::size_t last = (range + 1) * dimension_ / ranges;
-    const T** u_part = shifted.data() + range * rank;
+    const std::size_t first = range * dimension_ / ranges_;
+    const std::size_t last = (range + 1) * dimension_ / ranges_;
+    const T** u_part = shifted_.data() + range * rank;
     for (std::size_t k = 0; k < rank; ++k) u_part[k] = u[k] + first;
     kernels.rank_update(base_.data() + first * dimension_, dimension_, last - first, dimension_,
                         u_part, v.data(), rank,
-                        scratch.data() + range * kernels::rank_update_scratch(rank));
+                        scratch_.data() + range * kernels::rank_update_scratch(rank));
   };
-  if (ranges == 1) {
+  if (ranges_ == 1) {
     update(0);
   } else {
-    executor.run(ranges, update);
+    run_tasks(executor, ranges_, update);
   }
   base_is_zero_ = false;
 }
@@ -116,7 +130,7 @@ void DenseEstimator<T>::add_factors(Executor& executor, std::span<const T* const
 template <class T>
 std::size_t DenseEstimator<T>::workspace_bytes() const {
   return u_.bytes() + v_.bytes() + gradient_.bytes() + estimate_.bytes() + history_.bytes() +
-         sums_.size() * sizeof(kernels::PassSums);
+         sums_.size() * sizeof(kernels::PassSums) + scratch_.bytes();
 }
 
 template <class T>

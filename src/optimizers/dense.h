@@ -19,6 +19,7 @@ class DenseEstimator : public TrainableEstimator<T> {
   DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension);
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
+  void prepare(const Step<T>& step) override;
   void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override;
   kernels::PassStreams<T> streams() override;
   std::size_t state_bytes() const override { return base_.bytes() + b_.bytes(); }
@@ -26,8 +27,10 @@ class DenseEstimator : public TrainableEstimator<T> {
   void save(StateWriter& writer) const override;
   void load(StateReader& reader) override;
 
-  /// base += sum of u_k v_k^T.
+  /// base += sum of u_k v_k^T; for so many factors room was made by prepare_factors.
   void add_factors(Executor& executor, std::span<const T* const> u, std::span<const T* const> v);
+  void prepare_factors(Executor& executor, std::size_t rank);
+  void release_factors() { scratch_ = Buffer<T>(); }
   std::span<T> b() { return b_.span(); }
 
  private:
@@ -48,7 +51,13 @@ class DenseEstimator : public TrainableEstimator<T> {
   History<T> history_;
   std::vector<const T*> u_rows_;
   std::vector<const T*> v_rows_;
+  std::vector<T> products_;  // of the weights with each v_k
   std::vector<kernels::PassSums> sums_;
+
+  // Of add_factors, for each range of rows.
+  std::size_t ranges_ = 1;
+  Buffer<T> scratch_;
+  std::vector<const T*> shifted_;
 };
 
 }  // namespace tandem

@@ -8,6 +8,8 @@
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
+#include <stdexcept>
 #include <type_traits>
 
 #include "base/parallel.h"
@@ -16,6 +18,28 @@
 
 namespace tandem {
 
+namespace {
+
+/// Starting values are given as double, and may be more than the state can hold.
+template <class T>
+void check_starting_values(const detail::Recipe& recipe) {
+  const auto check = [&](const char* what, double value) {
+    if (std::isfinite(static_cast<T>(value))) return;
+    throw std::invalid_argument(
+        fmt::format("{}: Invalid {}: {}, expected a number that a {} state can hold", recipe.name,
+                    what, value, std::is_same_v<T, float> ? "float" : "double"));
+  };
+  check("initial_accumulator", recipe.scaling.initial);
+  const auto* spec = std::get_if<detail::TrainableSpec>(&recipe.estimator);
+  if (spec == nullptr) return;
+  const bool full = spec->structure == detail::TrainableSpec::Structure::full;
+  for (const double value : spec->initial_a) check(full ? "initial_A" : "initial_a", value);
+  for (const double value : spec->initial_b) check("initial_b", value);
+  for (const double value : spec->initial_c) check("initial_c", value);
+}
+
+}  // namespace
+
 template <class T>
 Engine<T>::Engine(const detail::Recipe& recipe, const Layout& layout)
     : recipe_(recipe),
@@ -23,7 +47,9 @@ Engine<T>::Engine(const detail::Recipe& recipe, const Layout& layout)
       estimator_(make_estimator<T>(recipe, layout)),
       pass_(kernels_.pass(estimator_->stage(), recipe.scaling.stage)),
       sums_(layout.blocks()),
-      scalars_(layout.segments()) {
+      scalars_(layout.segments()),
+      rates_(layout.segments()) {
+  check_starting_values<T>(recipe);
   if (recipe.scaling.stage == kernels::ScalingStage::second_moment) {
     moment_ = Buffer<T>(layout.dimension());
     if (recipe.scaling.initial != 0) {
@@ -42,17 +68,6 @@ void Engine<T>::for_blocks(const Step<T>& step, const Body& body) const {
 }
 
 template <class T>
-double Engine<T>::lr_of(std::size_t segment, const Step<T>& step) const {
-  const auto& own = recipe_.segments[segment].lr;
-  return own ? own->at(step.clock) * step.rate_factor : step.lr;
-}
-
-template <class T>
-double Engine<T>::shrink_of(std::size_t segment, double lr) const {
-  return 1 - lr * recipe_.segments[segment].weight_decay.value_or(recipe_.weight_decay);
-}
-
-template <class T>
 Step<T> Engine<T>::step_at(std::span<const Segment<T>> segments, const Clock& clock,
                            Executor& executor) const {
   const double factor =
@@ -63,11 +78,77 @@ Step<T> Engine<T>::step_at(std::span<const Segment<T>> segments, const Clock& cl
 }
 
 template <class T>
+void Engine<T>::require_finite(const Step<T>& step, double value, const std::string& what) const {
+  if (std::isfinite(static_cast<T>(value))) return;
+  throw NonFiniteRate(fmt::format(
+      "{}: {} is {} in step {}, epoch {}, expected a number that {} weights can take; weights and "
+      "state are unchanged",
+      recipe_.name, what, value, step.clock.step, step.clock.epoch,
+      std::is_same_v<T, float> ? "float" : "double"));
+}
+
+template <class T>
+void Engine<T>::read_rates(const Step<T>& step) {
+  const auto text = [&](const char* name, const Schedule& rate) {
+    const std::string decay =
+        recipe_.decay == 1 ? "" : fmt::format(" times {}^epoch (decay)", recipe_.decay);
+    return fmt::format("{} = {}{}", name, rate.to_string(), decay);
+  };
+  for (std::size_t s = 0; s < rates_.size(); ++s) {
+    const SegmentSpec& segment = recipe_.segments[s];
+    const double lr = segment.lr ? segment.lr->at(step.clock) * step.rate_factor : step.lr;
+    const double weight_decay = segment.weight_decay.value_or(recipe_.weight_decay);
+    const double shrink = 1 - lr * weight_decay;
+    rates_[s] = {static_cast<T>(lr), static_cast<T>(shrink)};
+    if (std::isfinite(rates_[s].lr) && std::isfinite(rates_[s].shrink)) continue;
+    const std::string of =
+        segment.lr || segment.weight_decay ? fmt::format(" of segment {}", s) : "";
+    const std::string rate = text("lr", segment.lr.value_or(recipe_.lr)) + of;
+    require_finite(step, lr, rate);
+    require_finite(
+        step, shrink,
+        fmt::format("1 - lr weight_decay, with weight_decay = {} and {},", weight_decay, rate));
+  }
+  if (const auto* spec = std::get_if<detail::TrainableSpec>(&recipe_.estimator)) {
+    for (const Schedule* rate : {&spec->alpha, &spec->beta}) {
+      const double value = rate->at(step.clock) * step.rate_factor;
+      if (std::isfinite(static_cast<T>(value))) continue;
+      require_finite(step, value, text(rate == &spec->alpha ? "alpha" : "beta", *rate));
+    }
+  }
+  // Numbers beyond float.
+  if (!std::isfinite(static_cast<T>(recipe_.l2))) require_finite(step, recipe_.l2, "l2");
+  const Projection& projection = recipe_.projection;
+  if (projection.kind() != Projection::Kind::box) return;
+  const T infinity = std::numeric_limits<T>::infinity();
+  if (static_cast<T>(projection.low()) == infinity) {
+    require_finite(step, projection.low(), "the lower bound of the box");
+  }
+  if (static_cast<T>(projection.high()) == -infinity) {
+    require_finite(step, projection.high(), "the upper bound of the box");
+  }
+}
+
+template <class T>
+void Engine<T>::prepare(const Step<T>& step) {
+  read_rates(step);
+  if (recipe_.projection.kind() == Projection::Kind::ball) squares_.resize(layout_.blocks());
+  estimator_->prepare(step);
+}
+
+template <class T>
+void Engine<T>::prepare(std::span<const Segment<T>> segments, const Clock& clock,
+                        Executor& executor) {
+  prepare(step_at(segments, clock, executor));
+}
+
+template <class T>
 bool Engine<T>::step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor) {
   const Step<T> step = step_at(segments, clock, executor);
   const bool vouched = estimator_->screen(step);
   if (recipe_.on_nonfinite != OnNonFinite::ignore && !vouched && !finite(step)) return false;
-
+  prepare(step);
+  // Nothing is allocated and nothing fails from here on.
   kernels::PassScalars<T> scalars;
   scale_stage(step, scalars);
   estimator_->gather(step, scalars);
@@ -151,10 +232,9 @@ template <class Reach>
 void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& common,
                          std::size_t together, const Reach& reach) {
   for (std::size_t s = 0; s < scalars_.size(); ++s) {
-    const double lr = lr_of(s, step);
     scalars_[s] = common;
-    scalars_[s].lr = static_cast<T>(lr);
-    scalars_[s].shrink = static_cast<T>(shrink_of(s, lr));
+    scalars_[s].lr = rates_[s].lr;
+    scalars_[s].shrink = rates_[s].shrink;
     scalars_[s].l2 = static_cast<T>(recipe_.l2);
   }
   const kernels::PassStreams<T> base = estimator_->streams();
@@ -182,7 +262,7 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
 }
 
 template <class T>
-void Engine<T>::project(const Step<T>& step, Outcome& outcome) const {
+void Engine<T>::project(const Step<T>& step, Outcome& outcome) {
   const Projection& projection = recipe_.projection;
   const auto part = [&](const Layout::Block& block) {
     return step.segments[block.segment].weights.data() + block.begin;
@@ -198,13 +278,12 @@ void Engine<T>::project(const Step<T>& step, Outcome& outcome) const {
     });
     outcome.boxed = true;
   } else if (projection.kind() == Projection::Kind::ball) {
-    std::vector<double> squares(layout_.blocks());
     for_blocks(step, [&](const Layout::Block& block) {
-      if (!present(block)) return;
-      squares[block.index] = kernels_.dot(part(block), part(block), block.count);
+      squares_[block.index] =
+          present(block) ? kernels_.dot(part(block), part(block), block.count) : 0;
     });
     double norm = 0;
-    for (const double square : squares) norm += square;
+    for (const double square : squares_) norm += square;
     norm = std::sqrt(norm);
     // Weights that are not finite stay as they are: a diverged run must be seen.
     if (!(norm > projection.radius()) || !std::isfinite(norm)) return;
@@ -235,15 +314,28 @@ void narrow_block(const float* from, const Layout::Block& block, BFloat16* to,
 }  // namespace
 
 template <class T>
+bool Engine<T>::elementwise() const {
+  const kernels::EstimatorStage stage = estimator_->stage();
+  return stage != kernels::EstimatorStage::rank_one && stage != kernels::EstimatorStage::given &&
+         recipe_.projection.kind() == Projection::Kind::none;
+}
+
+template <class T>
+void Engine<T>::prepare(std::span<const Segment<BFloat16>> segments, const Clock& clock,
+                        Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    // Elementwise estimators look at the clock and the rates only.
+    prepare(elementwise() ? std::span<const Segment<float>>() : widen(segments, clock, executor),
+            clock, executor);
+  }
+}
+
+template <class T>
 bool Engine<T>::step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
                      const Clock& clock, Executor& executor) {
   if constexpr (std::is_same_v<T, float>) {
-    const kernels::EstimatorStage stage = estimator_->stage();
-    const bool elementwise =
-        stage != kernels::EstimatorStage::rank_one && stage != kernels::EstimatorStage::given;
-    return elementwise && recipe_.projection.kind() == Projection::Kind::none
-               ? step_elementwise(segments, rounding, clock, executor)
-               : step_widened(segments, rounding, clock, executor);
+    return elementwise() ? step_elementwise(segments, rounding, clock, executor)
+                         : step_widened(segments, rounding, clock, executor);
   } else {
     return false;
   }
@@ -275,6 +367,7 @@ bool Engine<T>::step_elementwise(std::span<const Segment<BFloat16>> segments,
       };
       if (!finite(step, look, value)) return false;
     }
+    prepare(step);
     kernels::PassScalars<float> scalars;
     scale_stage(step, scalars);
     estimator_->gather(step, scalars);
@@ -297,22 +390,19 @@ bool Engine<T>::step_elementwise(std::span<const Segment<BFloat16>> segments,
 }
 
 template <class T>
-bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                             const Clock& clock, Executor& executor) {
+std::span<const Segment<float>> Engine<T>::widen(std::span<const Segment<BFloat16>> segments,
+                                                 const Clock& clock, Executor& executor) {
   if constexpr (std::is_same_v<T, float>) {
-    if (wide_weights_.empty()) {
-      wide_weights_ = Buffer<float>(layout_.dimension());
-      wide_gradient_ = Buffer<float>(layout_.dimension());
-    }
-    std::vector<Segment<float>> wide;
+    if (wide_weights_.empty()) wide_weights_ = Buffer<float>(layout_.dimension());
+    if (wide_gradient_.empty()) wide_gradient_ = Buffer<float>(layout_.dimension());
+    wide_.resize(segments.size());
     for (std::size_t s = 0; s < segments.size(); ++s) {
       const std::size_t from = layout_.offset(s);
       const std::size_t gradients = left_out(segments[s]) ? 0 : layout_.size(s);
-      wide.push_back({wide_weights_.span().subspan(from, layout_.size(s)),
-                      wide_gradient_.span().subspan(from, gradients)});
+      wide_[s] = {wide_weights_.span().subspan(from, layout_.size(s)),
+                  wide_gradient_.span().subspan(from, gradients)};
     }
-    const Step<float> shape = step_at(wide, clock, executor);
-    for_blocks(shape, [&](const Layout::Block& block) {
+    for_blocks(step_at(wide_, clock, executor), [&](const Layout::Block& block) {
       const Segment<BFloat16>& segment = segments[block.segment];
       kernels::widen(segment.weights.data() + block.begin, block.count,
                      wide_weights_.data() + block.flat);
@@ -320,8 +410,17 @@ bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const 
       kernels::widen(segment.gradient.data() + block.begin, block.count,
                      wide_gradient_.data() + block.flat);
     });
+  }
+  return wide_;
+}
+
+template <class T>
+bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
+                             const Clock& clock, Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    const std::span<const Segment<float>> wide = widen(segments, clock, executor);
     if (!step(wide, clock, executor)) return false;
-    for_blocks(shape, [&](const Layout::Block& block) {
+    for_blocks(step_at(wide, clock, executor), [&](const Layout::Block& block) {
       const Segment<BFloat16>& segment = segments[block.segment];
       if (left_out(segment)) return;
       narrow_block(wide_weights_.data() + block.flat, block, segment.weights.data() + block.begin,

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/buffer.h"
@@ -24,7 +25,12 @@ class Engine {
   /// The recipe and the layout outlive the engine.
   Engine(const detail::Recipe& recipe, const Layout& layout);
 
-  /// False if the step was skipped. Whatever it throws, weights and state are as they were.
+  /// Everything of a step that can fail, without the look at the gradient: checks the rates, and
+  /// allocates. Changes neither weights nor state.
+  void prepare(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
+  void prepare(std::span<const Segment<BFloat16>> segments, const Clock& clock, Executor& executor);
+  /// Prepares by itself. False if the step was skipped. Whatever it throws, weights and state are
+  /// as they were.
   bool step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
   /// The same on bfloat16 weights: elementwise rules widen a block at a time, in the cache; the
   /// others all of it, into a workspace. Of Engine<float> only.
@@ -36,8 +42,8 @@ class Engine {
   std::size_t state_bytes() const { return estimator_->state_bytes() + moment_.bytes(); }
   std::size_t workspace_bytes() const {
     return estimator_->workspace_bytes() + estimate_.bytes() +
-           sums_.size() * sizeof(kernels::PassSums) + wide_weights_.bytes() +
-           wide_gradient_.bytes();
+           sums_.size() * sizeof(kernels::PassSums) + squares_.size() * sizeof(double) +
+           wide_weights_.bytes() + wide_gradient_.bytes();
   }
   /// Keeps G of each step from now on, or no longer.
   void keep_estimate(bool keep) {
@@ -61,15 +67,23 @@ class Engine {
   template <class Reach>
   void run_pass(const Step<T>& step, const kernels::PassScalars<T>& common, std::size_t together,
                 const Reach& reach);
+  /// Whether a step on bfloat16 weights can widen them a block at a time.
+  bool elementwise() const;
+  void prepare(const Step<T>& step);
+  /// Fills rates_; throws NonFiniteRate.
+  void read_rates(const Step<T>& step);
+  /// Throws NonFiniteRate for a value that T cannot hold; `what` says where it comes from.
+  void require_finite(const Step<T>& step, double value, const std::string& what) const;
+  /// Copies of bfloat16 weights and gradients as float, with room for them.
+  std::span<const Segment<float>> widen(std::span<const Segment<BFloat16>> segments,
+                                        const Clock& clock, Executor& executor);
   bool step_elementwise(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
                         const Clock& clock, Executor& executor);
   bool step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
                     const Clock& clock, Executor& executor);
-  void project(const Step<T>& step, Outcome& outcome) const;
+  void project(const Step<T>& step, Outcome& outcome);
   template <class Body>
   void for_blocks(const Step<T>& step, const Body& body) const;
-  double lr_of(std::size_t segment, const Step<T>& step) const;
-  double shrink_of(std::size_t segment, double lr) const;
 
   const kernels::Kernels<T>& kernels_ = kernels::kernels<T>();
   const detail::Recipe& recipe_;
@@ -79,8 +93,15 @@ class Engine {
   Buffer<T> moment_;                              // second moment, where the scaling has one
   Buffer<T> estimate_;                            // G of the last step, where it is kept
   Buffer<T> wide_weights_, wide_gradient_;        // of bfloat16 ones, where a rule needs them whole
+  std::vector<Segment<float>> wide_;              // the same as segments
   std::vector<kernels::PassSums> sums_;           // a block each
+  std::vector<double> squares_;                   // a block each, for a ball
   std::vector<kernels::PassScalars<T>> scalars_;  // a segment each
+  struct Rates {
+    T lr;
+    T shrink;
+  };
+  std::vector<Rates> rates_;  // a segment each, of the step under way
 };
 
 }  // namespace tandem

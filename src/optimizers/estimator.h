@@ -56,12 +56,15 @@ class Estimator {
   /// Looks at the gradient without changing anything; true if it can vouch that all of it is
   /// finite.
   virtual bool screen(const Step<T>&) { return false; }
-  /// Prepares the fused pass: scalars that need all segments, or the whole estimate. Throws before
-  /// it changes anything.
+  /// Allocates whatever gather and finish will need, and throws where the step cannot be made;
+  /// changes nothing that save() writes. After it a step does not throw.
+  virtual void prepare(const Step<T>&) {}
+  /// Readies the fused pass: scalars that need all segments, or the whole estimate. Does not
+  /// allocate.
   virtual void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) = 0;
   /// The flat arrays that the stage reads and writes.
   virtual kernels::PassStreams<T> streams() { return {}; }
-  /// After the pass and the projection.
+  /// After the pass and the projection. Does not allocate.
   virtual void finish(const Step<T>&, const Outcome&) {}
   virtual void weights_changed() {}
 

@@ -146,11 +146,16 @@ class Full : public Estimator<T> {
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
 
-  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
-    if (span_ != nullptr) {
-      const std::string reason = reason_to_leave();
-      if (!reason.empty()) go_dense(step.executor, reason);
+  void prepare(const Step<T>& step) override {
+    if (span_ != nullptr && next_ == nullptr) {
+      std::string reason = reason_to_leave();
+      if (!reason.empty()) make_next(step.executor, std::move(reason));
     }
+    (next_ != nullptr ? next_.get() : inner_.get())->prepare(step);
+  }
+
+  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
+    if (next_ != nullptr) go_dense();
     inner_->gather(step, scalars);
     if (span_ != nullptr) count_excess();
   }
@@ -162,7 +167,11 @@ class Full : public Estimator<T> {
   void weights_changed() override { inner_->weights_changed(); }
   const Diagnostics& last() const override { return inner_->last(); }
   std::size_t state_bytes() const override { return inner_->state_bytes(); }
-  std::size_t workspace_bytes() const override { return inner_->workspace_bytes(); }
+  std::size_t workspace_bytes() const override {
+    const std::size_t waiting =
+        next_ != nullptr ? next_->state_bytes() + next_->workspace_bytes() : 0;
+    return inner_->workspace_bytes() + waiting;
+  }
 
   void save(StateWriter& writer) const override {
     writer.text("form", span_ != nullptr ? "span" : "dense");
@@ -231,19 +240,28 @@ class Full : public Estimator<T> {
     excess_ += std::max(0.0, span_cost(d, rows, sizeof(T)) - dense_cost(d, sizeof(T)));
   }
 
-  void go_dense(Executor& executor, const std::string& reason) {
+  /// The dense form with what the span form has learned. The step that goes on with it may still
+  /// fail: until then it waits beside the span form, which nothing but a step changes.
+  void make_next(Executor& executor, std::string reason) {
     auto dense = std::make_unique<DenseEstimator<T>>(spec_, dimension_);
     span_->move_to(*dense, executor);
+    next_ = std::move(dense);
+    next_info_ = {Form::dense, std::move(reason)};
+  }
+
+  void go_dense() {
     span_ = nullptr;
-    inner_ = std::move(dense);
-    info_ = {Form::dense, reason};
+    inner_ = std::move(next_);
+    info_ = std::move(next_info_);
   }
 
   const detail::TrainableSpec& spec_;
   std::size_t dimension_;
   FormInfo info_;
   std::unique_ptr<Estimator<T>> inner_;
-  SpanEstimator<T>* span_ = nullptr;  // inner_, while it is one
+  SpanEstimator<T>* span_ = nullptr;    // inner_, while it is one
+  std::unique_ptr<Estimator<T>> next_;  // what inner_ becomes in the next step, or nothing
+  FormInfo next_info_ = {};
   double excess_ = 0;  // bytes that span steps moved beyond what dense ones would have
 };
 

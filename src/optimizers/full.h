@@ -33,7 +33,7 @@ std::unique_ptr<Estimator<T>> make_full(const detail::Recipe& recipe,
 
 /// The form in use and why.
 struct FormInfo {
-  Form form;
+  Form form = Form::automatic;
   std::string reason;
 };
 /// Of a Full-TO estimator.

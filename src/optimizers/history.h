@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/make_room.h"
 #include "base/parallel.h"
 #include "kernels/kernels.h"
 
@@ -35,6 +36,12 @@ inline std::size_t history_ranges(std::size_t length) {
 template <class T>
 class History {
  public:
+  /// Room for passes over `rows` vectors of this length, which then allocate nothing.
+  void prepare(std::size_t rows, std::size_t length) {
+    make_room(partial_, history_ranges(length) * rows);
+    make_room(dots_, rows);
+  }
+
   /// `out` += sum of c[k] rows[k] where `out` is given; dots()[k] = rows[k].x where `x` is given.
   void pass(Executor& executor, std::span<const T* const> rows, std::size_t length, const T* c,
             T* out, const T* x) {

@@ -30,6 +30,12 @@ void Optimizer::step(std::span<const Segment<BFloat16>> segments, const Rounding
   stepper_->step(segments, rounding);
 }
 
+void Optimizer::prepare(std::span<const Segment<float>> segments) { stepper_->prepare(segments); }
+void Optimizer::prepare(std::span<const Segment<double>> segments) { stepper_->prepare(segments); }
+void Optimizer::prepare(std::span<const Segment<BFloat16>> segments) {
+  stepper_->prepare(segments);
+}
+
 void Optimizer::epoch_end() { ++stepper_->clock().epoch; }
 void Optimizer::weights_changed() { stepper_->weights_changed(); }
 

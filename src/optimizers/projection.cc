@@ -3,6 +3,7 @@
 #include <tandem/projection.h>
 
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "optimizers/text.h"
@@ -24,6 +25,11 @@ Projection Projection::box(double low, double high) {
   if (!(low <= high)) {
     throw std::invalid_argument(
         fmt::format("Invalid box: from {} to {}, expected the lower bound first", low, high));
+  }
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (low == kInfinity || high == -kInfinity) {
+    throw std::invalid_argument(
+        fmt::format("Invalid box: from {} to {}, expected finite numbers in it", low, high));
   }
   Projection projection;
   projection.kind_ = Kind::box;

@@ -25,7 +25,8 @@ class RankOne : public TrainableEstimator<T> {
         a_(layout.dimension()),
         b_(layout.dimension()),
         c_(layout.dimension()),
-        gathered_(layout.blocks()) {
+        gathered_(layout.blocks()),
+        blocks_(layout.blocks()) {
     fill_from<T>(spec.initial_a, a_);
     fill_from<T>(spec.initial_b, b_);
     fill_from<T>(spec.initial_c, c_);
@@ -96,7 +97,8 @@ class RankOne : public TrainableEstimator<T> {
 
   std::size_t state_bytes() const override { return a_.bytes() + b_.bytes() + c_.bytes(); }
   std::size_t workspace_bytes() const override {
-    return gathered_.size() * sizeof(kernels::RankOneGather);
+    return gathered_.size() * sizeof(kernels::RankOneGather) +
+           blocks_.size() * sizeof(kernels::PassSums);
   }
 
   void save(StateWriter& writer) const override {
@@ -156,13 +158,13 @@ class RankOne : public TrainableEstimator<T> {
   }
 
   void sum_from_nothing(const Step<T>& step) {
-    std::vector<kernels::PassSums> blocks(step.layout.blocks());
+    std::fill(blocks_.begin(), blocks_.end(), kernels::PassSums{});
     for_blocks(step, [&](const Layout::Block& block, const Segment<T>& segment) {
       kernels_.rank_one_sums(segment.weights.data() + block.begin, a_.data() + block.flat,
                              b_.data() + block.flat, c_.data() + block.flat, block.count,
-                             &blocks[block.index]);
+                             &blocks_[block.index]);
     });
-    set_sums(blocks);
+    set_sums(blocks_);
   }
 
   void set_sums(std::span<const kernels::PassSums> blocks) {
@@ -190,6 +192,7 @@ class RankOne : public TrainableEstimator<T> {
 
   // of the step under way
   std::vector<kernels::RankOneGather> gathered_;
+  std::vector<kernels::PassSums> blocks_;
   double ga_ = 0;
   std::uint64_t seen_hash_ = 0;
 };

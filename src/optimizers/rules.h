@@ -21,7 +21,7 @@ namespace tandem::rules {
 
 template <class Options, class Visit>
 void update_fields(Options& o, Visit& visit) {
-  visit("decay", o.decay, Range::positive);
+  visit("decay", o.decay, Range::factor);
   visit("l2", o.l2, Range::non_negative);
   visit("weight_decay", o.weight_decay, Range::non_negative);
   visit("projection", o.projection);

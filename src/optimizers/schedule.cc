@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "optimizers/check.h"
 #include "optimizers/text.h"
 
 namespace tandem {
@@ -24,6 +25,15 @@ void require_positive(const char* what, double value) {
   require(std::isfinite(value) && value > 0, what, value, "a finite number > 0");
 }
 
+/// `growth` is what the rate is multiplied by in each step or epoch.
+void require_slow_growth(double factor, double growth, const char* per) {
+  if (growth <= kMostGrowth) return;
+  throw std::invalid_argument(
+      fmt::format("Invalid schedule: the factor is {}, so the rate grows {}-fold per {}, expected "
+                  "at most {}-fold",
+                  factor, growth, per, kMostGrowth));
+}
+
 /// From 1 at 0 to `last` at 1 and beyond.
 double half_cosine(double progress, double last) {
   const double fall = 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(progress, 0.0, 1.0)));
@@ -34,6 +44,7 @@ double half_cosine(double progress, double last) {
 
 Schedule Schedule::exponential_epochs(double rate, double factor) {
   require_positive("the factor", factor);
+  require_slow_growth(factor, factor, "epoch");
   Schedule schedule(rate);
   schedule.kind_ = Kind::exponential_epochs;
   schedule.factor_ = factor;
@@ -43,6 +54,7 @@ Schedule Schedule::exponential_epochs(double rate, double factor) {
 Schedule Schedule::exponential_steps(double rate, double factor, double steps) {
   require_positive("the factor", factor);
   require_positive("the number of steps", steps);
+  require_slow_growth(factor, std::pow(factor, 1 / steps), "step");
   Schedule schedule(rate);
   schedule.kind_ = Kind::exponential_steps;
   schedule.factor_ = factor;
@@ -88,6 +100,7 @@ Schedule Schedule::with_warmup(double steps) const {
 double Schedule::at(const Clock& clock) const {
   const auto t = static_cast<double>(clock.step);
   const auto epoch = static_cast<double>(clock.epoch);
+  if (rate_ == 0) return 0;  // also where the rest is infinite
   double value = rate_;
   switch (kind_) {
     case Kind::constant:

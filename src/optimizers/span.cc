@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/make_room.h"
 #include "base/parallel.h"
 #include "kernels/hash.h"
 #include "kernels/kernels.h"
@@ -16,6 +17,40 @@ SpanEstimator<T>::SpanEstimator(const detail::TrainableSpec& spec, std::size_t d
       dimension_(dimension),
       rows_per_chunk_(span_rows_per_chunk(dimension, sizeof(T))),
       estimate_(dimension) {}
+
+template <class T>
+void SpanEstimator<T>::make_room_for(std::size_t more) {
+  const std::size_t rows = rows_.size() + more;
+  const std::size_t chunks = (rows + rows_per_chunk_ - 1) / rows_per_chunk_;
+  make_room(chunks_, chunks);
+  while (chunks_.size() < chunks) chunks_.emplace_back(rows_per_chunk_ * dimension_);
+  make_room(rows_, rows);
+  products_.prepare(rows);
+  products_.prepare_products(rows);
+  weights_at_.prepare(rows);
+  for (std::vector<double>* numbers : {&alpha_, &beta_, &x_, &y_, &c_, &mc_}) {
+    make_room(*numbers, rows);
+  }
+  make_room(rounded_, rows);
+  history_.prepare(rows, dimension_);
+  sums_.resize(history_ranges(dimension_));
+  for (std::size_t i = 0; i < more; ++i) {
+    new_rows_[i] = {};
+    new_rows_[i].products.reserve(rows_.size() + i + 1);
+  }
+  new_rows_[more - 1].weights_then.reserve(rows - 1);
+}
+
+template <class T>
+void SpanEstimator<T>::prepare(const Step<T>& step) {
+  hashes_.resize(step.layout.blocks());
+  if (rows_.empty()) {
+    make_room_for(this->spec().initial_b.empty() ? 2 : 3);
+    return;
+  }
+  moved_ = !weights_known_ || hash_weights(step) != weights_hash_;
+  make_room_for(moved_ ? 2 : 1);
+}
 
 template <class T>
 T* SpanEstimator<T>::new_row() {
@@ -39,15 +74,19 @@ void SpanEstimator<T>::start(const Step<T>& step) {
   const auto& kernels = kernels::kernels<T>();
   T* weights = new_row();
   flatten_weights(step, weights);
-  keep_row({kernels.dot(weights, weights, dimension_)}, {}, 0, 0);
-  x_ = {1};
-  y_ = {products_.row(0)[0]};
+  const double ww = kernels.dot(weights, weights, dimension_);
+  new_rows_[0].products.push_back(ww);
+  keep_row(std::move(new_rows_[0].products), {}, 0, 0);
+  x_.push_back(1);
+  y_.push_back(ww);
   if (this->spec().initial_b.empty()) return;
   T* b = new_row();
   std::transform(this->spec().initial_b.begin(), this->spec().initial_b.end(), b,
                  [](double value) { return static_cast<T>(value); });
   const double bw = kernels.dot(b, weights, dimension_);
-  keep_row({bw, kernels.dot(b, b, dimension_)}, {}, 0, 1);
+  new_rows_[1].products.push_back(bw);
+  new_rows_[1].products.push_back(kernels.dot(b, b, dimension_));
+  keep_row(std::move(new_rows_[1].products), {}, 0, 1);
   x_.push_back(0);
   y_.push_back(bw);
 }
@@ -59,12 +98,13 @@ void SpanEstimator<T>::rebase(const Step<T>& step) {
   // off = w - sum of x_j B_j
   T* off = new_row();
   flatten_weights(step, off);
-  std::vector<T> minus_x(count);
-  std::transform(x_.begin(), x_.end(), minus_x.begin(),
+  rounded_.resize(count);
+  std::transform(x_.begin(), x_.end(), rounded_.begin(),
                  [](double x) { return static_cast<T>(-x); });
-  history_.pass(step.executor, rows_, dimension_, minus_x.data(), off, nullptr);
+  history_.pass(step.executor, rows_, dimension_, rounded_.data(), off, nullptr);
   history_.pass(step.executor, rows_, dimension_, nullptr, nullptr, off);
-  std::vector<double> products = history_.dots();
+  std::vector<double> products = std::move(new_rows_[0].products);
+  products.assign(history_.dots().begin(), history_.dots().end());
   products.push_back(kernels.dot(off, off, dimension_));
   for (std::size_t k = 0; k < count; ++k) y_[k] += products[k];
   double own = products[count];
@@ -77,12 +117,14 @@ void SpanEstimator<T>::rebase(const Step<T>& step) {
 template <class T>
 void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   const auto& kernels = kernels::kernels<T>();
-  if (rows_.empty()) {
+  const std::size_t before = rows_.size();
+  if (before == 0) {
     start(step);
-  } else if (!weights_known_ || hash_weights(step) != weights_hash_) {
+  } else if (moved_) {
     rebase(step);
   }
   const std::size_t count = rows_.size();
+  Bookkeeping& kept = new_rows_[count - before];
   T* r = new_row();
   const T* g = r;
   if (step.segments.size() == 1 && step.l2 == 0) {
@@ -91,52 +133,53 @@ void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
     flatten_gradient(step, r);
   }
 
-  std::vector<double> c(count);
-  weights_at_.rows_times(step.executor, y_, c);
-  for (std::size_t k = 0; k < count; ++k) c[k] = alpha_[k] * c[k] + beta_[k];
+  c_.resize(count);
+  weights_at_.rows_times(step.executor, y_, c_);
+  for (std::size_t k = 0; k < count; ++k) c_[k] = alpha_[k] * c_[k] + beta_[k];
   double ww = 0;
   for (std::size_t k = 0; k < count; ++k) ww += x_[k] * y_[k];
   const auto gain = this->gain(step, ww);
 
   // One read of the history gives p and B g, and while a range of columns is in the cache r = g - p
   // and G = p + delta r.
-  std::vector<T> c_rounded(count);
-  std::transform(c.begin(), c.end(), c_rounded.begin(), [](double v) { return static_cast<T>(v); });
+  rounded_.resize(count);
+  std::transform(c_.begin(), c_.end(), rounded_.begin(),
+                 [](double v) { return static_cast<T>(v); });
   const kernels::BlockRates<T> rates{T{1}, T{0}, static_cast<T>(gain.delta)};
   T* p = estimate_.data();
-  std::vector<kernels::PassSums> sums(history_ranges(dimension_));
+  std::fill(sums_.begin(), sums_.end(), kernels::PassSums{});
   history_.pass(
-      step.executor, rows_, dimension_, c_rounded.data(), p, g,
+      step.executor, rows_, dimension_, rounded_.data(), p, g,
       [&](std::size_t, std::size_t column, std::size_t columns) {
         std::fill_n(p + column, columns, T{0});
       },
       [&](std::size_t range, std::size_t column, std::size_t columns) {
         kernels.learn_vector(p + column, g + column, nullptr, r + column, columns, rates,
-                             &sums[range]);
+                             &sums_[range]);
       });
   kernels::PassSums total;
-  for (const kernels::PassSums& range : sums) {
+  for (const kernels::PassSums& range : sums_) {
     total.residual2 += range.residual2;
     total.gradient2 += range.gradient2;
   }
 
   // Bookkeeping: the new row of M, x of the next weights, y = M x.
-  std::vector<double> mc(count);
-  products_.symmetric_times(step.executor, c, mc);
-  std::vector<double> products(count + 1);
-  for (std::size_t k = 0; k < count; ++k) products[k] = history_.dots()[k] - mc[k];
-  products[count] = total.residual2;
-  std::vector<double> then = x_;
+  mc_.resize(count);
+  products_.symmetric_times(step.executor, c_, mc_);
+  kept.products.resize(count + 1);
+  for (std::size_t k = 0; k < count; ++k) kept.products[k] = history_.dots()[k] - mc_[k];
+  kept.products[count] = total.residual2;
+  kept.weights_then.assign(x_.begin(), x_.end());
   const double last = -step.lr * gain.delta;
   for (std::size_t k = 0; k < count; ++k) {
-    x_[k] = step.shrink * x_[k] - step.lr * c[k];
-    y_[k] = step.shrink * y_[k] - step.lr * mc[k] + last * products[k];
+    x_[k] = step.shrink * x_[k] - step.lr * c_[k];
+    y_[k] = step.shrink * y_[k] - step.lr * mc_[k] + last * kept.products[k];
   }
   x_.push_back(last);
   double own = 0;
-  for (std::size_t k = 0; k <= count; ++k) own += products[k] * x_[k];
+  for (std::size_t k = 0; k <= count; ++k) own += kept.products[k] * x_[k];
   y_.push_back(own);
-  keep_row(std::move(products), std::move(then), gain.alpha, gain.beta);
+  keep_row(std::move(kept.products), std::move(kept.weights_then), gain.alpha, gain.beta);
 
   this->set_norms(total.residual2, total.gradient2);
   this->last_.delta = gain.delta;
@@ -150,18 +193,17 @@ kernels::PassStreams<T> SpanEstimator<T>::streams() {
 }
 
 template <class T>
-std::uint64_t SpanEstimator<T>::hash_weights(const Step<T>& step) const {
-  std::vector<std::uint64_t> hashes(step.layout.blocks());
+std::uint64_t SpanEstimator<T>::hash_weights(const Step<T>& step) {
   const auto& kernels = kernels::kernels<T>();
   parallel_ranges(
-      step.executor, hashes.size(), kBlocksPerThread, [&](std::size_t first, std::size_t last) {
+      step.executor, hashes_.size(), kBlocksPerThread, [&](std::size_t first, std::size_t last) {
         step.layout.for_blocks(first, last, [&](const Layout::Block& block) {
-          hashes[block.index] =
+          hashes_[block.index] =
               kernels.hash(step.segments[block.segment].weights.data() + block.begin, block.count);
         });
       });
   std::uint64_t hash = 0;
-  for (const std::uint64_t next : hashes) hash = kernels::combine_hashes(hash, next);
+  for (const std::uint64_t next : hashes_) hash = kernels::combine_hashes(hash, next);
   return hash;
 }
 
@@ -185,8 +227,18 @@ void SpanEstimator<T>::finish(const Step<T>& step, const Outcome& outcome) {
 template <class T>
 std::size_t SpanEstimator<T>::state_bytes() const {
   std::size_t bytes = products_.bytes() + weights_at_.bytes();
-  for (const Buffer<T>& chunk : chunks_) bytes += chunk.bytes();
+  bytes += used_chunks() * rows_per_chunk_ * dimension_ * sizeof(T);
   return bytes + (alpha_.size() + beta_.size() + x_.size() + y_.size()) * sizeof(double);
+}
+
+template <class T>
+std::size_t SpanEstimator<T>::workspace_bytes() const {
+  // A chunk that a step asked for which then failed is spare until the next one.
+  const std::size_t spare = chunks_.size() - used_chunks();
+  return estimate_.bytes() + history_.bytes() + products_.workspace_bytes() +
+         spare * rows_per_chunk_ * dimension_ * sizeof(T) +
+         (c_.capacity() + mc_.capacity()) * sizeof(double) + rounded_.capacity() * sizeof(T) +
+         hashes_.capacity() * sizeof(std::uint64_t) + sums_.capacity() * sizeof(kernels::PassSums);
 }
 
 template <class T>
@@ -247,6 +299,7 @@ void SpanEstimator<T>::move_to(DenseEstimator<T>& dense, Executor& executor) con
     if (!weights_at_.row(j).empty() && alpha_[j] != 0) learned.push_back(j);
   }
   Buffer<T> weights(kDelayed * dimension_);
+  dense.prepare_factors(executor, kDelayed);
   std::vector<const T*> u;
   std::vector<const T*> v;
   for (std::size_t first = 0; first < learned.size(); first += kDelayed) {
@@ -261,6 +314,7 @@ void SpanEstimator<T>::move_to(DenseEstimator<T>& dense, Executor& executor) con
     }
     dense.add_factors(executor, u, v);
   }
+  dense.release_factors();
 }
 
 template <class T>

@@ -13,7 +13,9 @@
 // != 0, a box, a scaling, or rates that differ by segment.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -31,14 +33,13 @@ class SpanEstimator : public TrainableEstimator<T> {
   SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension);
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
+  void prepare(const Step<T>& step) override;
   void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override;
   kernels::PassStreams<T> streams() override;
   void finish(const Step<T>& step, const Outcome& outcome) override;
   void weights_changed() override { weights_known_ = false; }
   std::size_t state_bytes() const override;
-  std::size_t workspace_bytes() const override {
-    return estimate_.bytes() + history_.bytes() + products_.workspace_bytes();
-  }
+  std::size_t workspace_bytes() const override;
   void save(StateWriter& writer) const override;
   void load(StateReader& reader) override;
 
@@ -48,15 +49,19 @@ class SpanEstimator : public TrainableEstimator<T> {
   void move_to(DenseEstimator<T>& dense, Executor& executor) const;
 
  private:
+  /// Room for `more` vectors of B and all that a step needs with them.
+  void make_room_for(std::size_t more);
   /// Room for one more vector of B.
   T* new_row();
+  /// How many of the chunks hold vectors.
+  std::size_t used_chunks() const { return (rows_.size() + rows_per_chunk_ - 1) / rows_per_chunk_; }
   /// Takes the vector in new_row() into B; `products` are its products with the others and itself.
   void keep_row(std::vector<double> products, std::vector<double> weights_then, double alpha,
                 double beta);
   void start(const Step<T>& step);
   /// One more vector for what the weights are off by.
   void rebase(const Step<T>& step);
-  std::uint64_t hash_weights(const Step<T>& step) const;
+  std::uint64_t hash_weights(const Step<T>& step);
   /// alpha_j w_j of the given residuals, a row each, made anew from their coefficients.
   void weights_of(std::span<const std::size_t> residuals, Executor& executor, T* out) const;
 
@@ -74,8 +79,21 @@ class SpanEstimator : public TrainableEstimator<T> {
   bool weights_known_ = false;
   std::uint64_t weights_hash_ = 0;
 
+  // Of the step under way: prepare() makes room, so that nothing is allocated once the state has
+  // begun to change.
+  struct Bookkeeping {
+    std::vector<double> products;
+    std::vector<double> weights_then;
+  };
+  std::array<Bookkeeping, 3> new_rows_;  // of the vectors that are added, the residual's last
+  bool moved_ = false;                   // somebody else moved the weights
   Buffer<T> estimate_;
   History<T> history_;
+  std::vector<std::uint64_t> hashes_;  // a block each
+  std::vector<kernels::PassSums> sums_;
+  std::vector<double> c_;
+  std::vector<double> mc_;
+  std::vector<T> rounded_;  // coefficients in the type of the weights
 };
 
 }  // namespace tandem

@@ -114,6 +114,28 @@ bool Stepper::needs_all() const {
 }
 
 template <class T>
+std::unique_ptr<Engine<T>> Stepper::fresh_engine() const {
+  auto engine = std::make_unique<Engine<T>>(recipe_, layout_);
+  engine->keep_estimate(keep_estimate_);
+  return engine;
+}
+
+template <class T>
+void Stepper::prepare(std::span<const Segment<T>> segments) {
+  check(segments);
+  using Own = std::unique_ptr<Engine<StateOf<T>>>;
+  Own* engine = std::get_if<Own>(&engine_);
+  if (engine == nullptr) {
+    if (!std::holds_alternative<Own>(fresh_)) fresh_ = fresh_engine<StateOf<T>>();
+    engine = std::get_if<Own>(&fresh_);
+  }
+  (*engine)->prepare(segments, clock_, *executor_);
+}
+template void Stepper::prepare(std::span<const Segment<float>>);
+template void Stepper::prepare(std::span<const Segment<double>>);
+template void Stepper::prepare(std::span<const Segment<BFloat16>>);
+
+template <class T>
 void Stepper::step(std::span<const Segment<T>> segments, const Rounding& rounding) {
   check(segments);
   using Own = std::unique_ptr<Engine<StateOf<T>>>;
@@ -129,8 +151,9 @@ void Stepper::step(std::span<const Segment<T>> segments, const Rounding& roundin
     stepped = run(**engine);
   } else {
     // Kept only if the step is made: a step that fails leaves nothing behind.
-    Own fresh = std::make_unique<Engine<StateOf<T>>>(recipe_, layout_);
-    fresh->keep_estimate(keep_estimate_);
+    Own* prepared = std::get_if<Own>(&fresh_);
+    Own fresh = prepared != nullptr ? std::move(*prepared) : fresh_engine<StateOf<T>>();
+    fresh_ = std::monostate{};
     stepped = run(*fresh);
     if (stepped) adopt(std::move(fresh));
   }
@@ -190,6 +213,7 @@ void Stepper::load(std::istream& stream) {
   }
   Clock clock;
   clock.step = reader.count("step");
+  if (clock.step == 0) throw StateError("Invalid state: 'step' is 0, expected at least 1");
   clock.epoch = reader.count("epoch");
   const std::uint64_t skipped = reader.count("skipped");
   const std::string type = reader.text("type");
@@ -198,11 +222,11 @@ void Stepper::load(std::istream& stream) {
   std::variant<std::monostate, FloatEngine, DoubleEngine> loaded;
   try {
     if (type == "float") {
-      auto engine = std::make_unique<Engine<float>>(recipe_, layout_);
+      FloatEngine engine = fresh_engine<float>();
       engine->load(reader);
       loaded = std::move(engine);
     } else if (type == "double") {
-      auto engine = std::make_unique<Engine<double>>(recipe_, layout_);
+      DoubleEngine engine = fresh_engine<double>();
       engine->load(reader);
       loaded = std::move(engine);
     } else if (type != "none") {
@@ -221,11 +245,11 @@ void Stepper::load(std::istream& stream) {
   }
   clock_ = clock;
   skipped_ = skipped;
+  fresh_ = std::monostate{};
   if (is_new) {
     engine_ = std::monostate{};
   } else {
     adopt(std::move(loaded));
-    keep_estimate(keep_estimate_);
   }
 }
 
@@ -264,6 +288,7 @@ void Stepper::set_recipe(Recipe&& recipe) {
   } else {
     recipe_.estimator = recipe.estimator;  // the same alternative, in place
   }
+  fresh_ = std::monostate{};  // it was made with the options before
   recipe_.segments = std::move(recipe.segments);
   recipe_.scaling = recipe.scaling;
   recipe_.lr = recipe.lr;
@@ -285,9 +310,10 @@ void Stepper::set_executor(std::shared_ptr<Executor> executor) {
 }
 
 void Stepper::keep_estimate(bool keep) {
-  keep_estimate_ = keep;
   if (auto* engine = std::get_if<FloatEngine>(&engine_)) (*engine)->keep_estimate(keep);
   if (auto* engine = std::get_if<DoubleEngine>(&engine_)) (*engine)->keep_estimate(keep);
+  fresh_ = std::monostate{};
+  keep_estimate_ = keep;
 }
 
 std::vector<double> Stepper::last_estimate() const {

@@ -23,6 +23,9 @@ class Stepper {
   /// Checks the segments and what only the whole recipe can tell; throws std::invalid_argument.
   explicit Stepper(Recipe&& recipe);
 
+  /// See Optimizer::prepare.
+  template <class T>
+  void prepare(std::span<const Segment<T>> segments);
   template <class T>
   void step(std::span<const Segment<T>> segments, const Rounding& rounding = {});
   /// See Optimizer::set_options.
@@ -53,6 +56,9 @@ class Stepper {
  private:
   template <class T>
   void check(std::span<const Segment<T>> segments) const;
+  /// For the first step.
+  template <class T>
+  std::unique_ptr<Engine<T>> fresh_engine() const;
   /// Whether a step must have a gradient for every segment.
   bool needs_all() const;
   /// Lets go of starting values once an engine has them.
@@ -66,6 +72,8 @@ class Stepper {
   bool keep_estimate_ = false;
   std::shared_ptr<Executor> executor_;
   std::variant<std::monostate, FloatEngine, DoubleEngine> engine_;
+  // What prepare() made for the first step; not a state yet.
+  std::variant<std::monostate, FloatEngine, DoubleEngine> fresh_;
 };
 
 }  // namespace tandem::detail

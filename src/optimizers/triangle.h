@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "base/make_room.h"
 #include "base/parallel.h"
 #include "kernels/kernels.h"
 
@@ -20,9 +21,13 @@ class Triangle {
  public:
   std::size_t rows() const { return rows_.size(); }
   std::span<const double> row(std::size_t k) const { return rows_[k]; }
+  /// Room for so many rows, which push then takes without allocating.
+  void prepare(std::size_t rows) { make_room(rows_, rows); }
+  /// The same for symmetric_times.
+  void prepare_products(std::size_t rows) { make_room(columns_, bands(rows) * rows); }
   void push(std::vector<double> row) {
-    bytes_ += row.capacity() * sizeof(double);
     rows_.push_back(std::move(row));
+    bytes_ += rows_.back().capacity() * sizeof(double);
   }
   std::size_t bytes() const { return bytes_ + rows_.capacity() * sizeof(rows_[0]); }
   std::size_t workspace_bytes() const { return columns_.capacity() * sizeof(double); }
@@ -93,9 +98,10 @@ class Triangle {
 
   /// Bands of rows of about the same area. They depend on the number of rows alone, so that sums do
   /// not depend on the number of threads.
-  std::size_t bands() const {
-    return std::clamp<std::size_t>(rows() * rows() / (std::size_t{1} << 17), 1, 16);
+  static std::size_t bands(std::size_t rows) {
+    return std::clamp<std::size_t>(rows * rows / (std::size_t{1} << 17), 1, 16);
   }
+  std::size_t bands() const { return bands(rows()); }
   std::size_t band_end(std::size_t band) const {
     if (band + 1 == bands()) return rows();
     const double part = static_cast<double>(band + 1) / static_cast<double>(bands());

@@ -222,7 +222,7 @@ void Trainer::step(std::span<const std::uint32_t> rows) {
   if (blocks == 1) {
     step_one(0);
   } else {
-    executor_->run(blocks, step_one);
+    run_tasks(*executor_, blocks, step_one);
   }
   ++steps_;
   remove(alive, Leave::diverged);
