@@ -168,12 +168,7 @@ torch::Tensor Optimizer::step(LossClosure closure) {
     ++parts.skipped;
     return loss;
   }
-  parts.find_units(param_groups_);
-  std::vector<std::size_t> sizes;
-  for (const std::size_t unit : parts.stepped) {
-    sizes.push_back(parts.units[unit].core().dimension());
-  }
-  detail::for_each_item(sizes, false, [&](std::size_t i) { parts.step_unit(parts.stepped[i]); });
+  parts.step_present(param_groups_);
   return loss;
 }
 

@@ -42,14 +42,24 @@ std::string Optimizer::Parts::name_of(const at::Tensor& parameter, std::size_t g
 }
 
 void Optimizer::Parts::read_groups(Groups& groups, const Options& defaults) {
+  try {
+    take_groups(groups, defaults);
+  } catch (...) {
+    // Some units may have the new options and others not: all are looked at again in the next step.
+    for (std::vector<std::uint64_t>& fingerprint : fingerprints) fingerprint.clear();
+    throw;
+  }
+}
+
+void Optimizer::Parts::take_groups(Groups& groups, const Options& defaults) {
   bool changed = false;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     Options& options = detail::own_options(groups[g], defaults, rule, g);
     // A group that torch's own add_param_group took.
-    if (g == settings.size()) {
+    if (g >= settings.size() || g >= fingerprints.size()) {
       detail::fill_up(options, defaults);
-      settings.emplace_back();
-      fingerprints.emplace_back();
+      settings.resize(g + 1);
+      fingerprints.resize(g + 1);
     }
     std::vector<std::uint64_t> now = detail::fingerprint(options);
     if (now == fingerprints[g]) continue;
@@ -61,7 +71,6 @@ void Optimizer::Parts::read_groups(Groups& groups, const Options& defaults) {
   try {
     for (Unit& unit : units) unit.configure(settings);
   } catch (const std::invalid_argument& error) {
-    fingerprints.assign(fingerprints.size(), {});  // looked at again in the next step
     throw std::invalid_argument(with_rule(rule, error));
   }
 }
@@ -160,43 +169,31 @@ Unit& Optimizer::Parts::restore_unit(std::vector<Member> members) {
 }
 
 void Optimizer::Parts::find_units(const Groups& groups) {
-  const std::size_t units_before = units.size();
   stepped.clear();
   std::vector<bool> listed(units.size(), false);
-  try {
-    for (const Present& one : present) {
-      const void* key = one.parameter->unsafeGetTensorImpl();
-      auto found = unit_of.find(key);
-      if (found == unit_of.end()) {
-        const Scope scope = settings[one.group].scope;
-        const bool started = std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
-          return scope == Scope::whole ||
-                 (scope == Scope::group && unit.members().front().group == one.group);
-        });
-        if (started) {
-          throw std::invalid_argument(fmt::format(
-              "{}: {} came after the first step of its scope, whose matrix has no place for it; "
-              "Scope::group or Scope::tensor give later ones their own",
-              rule, name_of(*one.parameter, one.group, one.index)));
-        }
-        add_unit(members_with(one, groups));
-        listed.push_back(false);
-        found = unit_of.find(key);
+  for (const Present& one : present) {
+    const void* key = one.parameter->unsafeGetTensorImpl();
+    auto found = unit_of.find(key);
+    if (found == unit_of.end()) {
+      const Scope scope = settings[one.group].scope;
+      const bool started = std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
+        return scope == Scope::whole ||
+               (scope == Scope::group && unit.members().front().group == one.group);
+      });
+      if (started) {
+        throw std::invalid_argument(fmt::format(
+            "{}: {} came after the first step of its scope, whose matrix has no place for it; "
+            "Scope::group or Scope::tensor give later ones their own",
+            rule, name_of(*one.parameter, one.group, one.index)));
       }
-      if (!listed[found->second]) stepped.push_back(found->second);
-      listed[found->second] = true;
+      add_unit(members_with(one, groups));
+      listed.push_back(false);
+      found = unit_of.find(key);
     }
-    for (const std::size_t unit : stepped) check_members_of(units[unit]);
-  } catch (...) {
-    // A step that fails leaves nothing behind.
-    while (units.size() > units_before) {
-      for (const Member& member : units.back().members()) {
-        unit_of.erase(member.parameter.unsafeGetTensorImpl());
-      }
-      units.pop_back();
-    }
-    throw;
+    if (!listed[found->second]) stepped.push_back(found->second);
+    listed[found->second] = true;
   }
+  for (const std::size_t unit : stepped) check_members_of(units[unit]);
 }
 
 void Optimizer::Parts::check_members_of(const Unit& unit) const {
@@ -214,6 +211,31 @@ void Optimizer::Parts::check_members_of(const Unit& unit) const {
         "{}: {} has no gradient, and Full-TO needs those of all parameters of a scope in each "
         "step; Scope::tensor gives each its own",
         rule, name_of(member)));
+  }
+}
+
+void Optimizer::Parts::step_present(const Groups& groups) {
+  const std::size_t units_before = units.size();
+  std::vector<std::size_t> stepped_before = stepped;
+  try {
+    find_units(groups);
+    std::vector<std::size_t> sizes;
+    for (const std::size_t unit : stepped) sizes.push_back(units[unit].core().dimension());
+    // One alone prepares itself in its step.
+    const bool several = stepped.size() > 1;
+    detail::for_each_item(sizes, false, [&](std::size_t i) { units[stepped[i]].prepare(several); });
+    detail::for_each_item(sizes, false, [&](std::size_t i) { step_unit(stepped[i]); });
+  } catch (...) {
+    // A step that fails leaves nothing behind.
+    for (Unit& unit : units) unit.release();
+    while (units.size() > units_before) {
+      for (const Member& member : units.back().members()) {
+        unit_of.erase(member.parameter.unsafeGetTensorImpl());
+      }
+      units.pop_back();
+    }
+    stepped.swap(stepped_before);
+    throw;
   }
 }
 

@@ -56,6 +56,7 @@ struct Optimizer::Parts {
   /// Takes over the groups' options: completes those of groups that were added behind our back, and
   /// tells the units what changed.
   void read_groups(Groups& groups, const Options& defaults);
+  void take_groups(Groups& groups, const Options& defaults);
   /// Whether all parameters are in one unit, which then looks at the gradient by itself.
   bool one_unit() const;
   /// Throws NonFiniteGradient, or false where the step is to be skipped.
@@ -65,6 +66,8 @@ struct Optimizer::Parts {
   /// Whether the unit's parameters are still those that its state was made for, and Full-TO, which
   /// cannot leave one out, has all gradients.
   void check_members_of(const detail::Unit& unit) const;
+  /// Steps the units of this step. None of them changes anything before all are prepared.
+  void step_present(const Groups& groups);
   void step_unit(std::size_t unit);
   /// The members of the unit of a parameter, as a new optimizer makes it.
   std::vector<detail::Member> members_with(const Present& wanted, const Groups& groups) const;

@@ -112,18 +112,17 @@ void for_each_item(const std::vector<std::size_t>& sizes, bool backwards,
   const auto threads = static_cast<std::size_t>(torch_executor()->threads());
   std::size_t total = 0;
   for (const std::size_t size : sizes) total += size;
+  const auto large = [&](std::size_t i) {
+    return threads == 1 || total < 2 * kElementsPerThread ||
+           sizes[i] * threads * kItemsPerThread > total;
+  };
   std::vector<std::size_t> small;
   std::size_t small_total = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (threads == 1 || total < 2 * kElementsPerThread ||
-        sizes[i] * threads * kItemsPerThread > total) {
-      work(i);
-    } else {
-      small.push_back(i);
-      small_total += sizes[i];
-    }
+    if (large(i)) continue;
+    small.push_back(i);
+    small_total += sizes[i];
   }
-  if (small.empty()) return;
   // Thread t has those whose middle is in its part of all elements.
   std::vector<std::vector<std::size_t>> share(threads);
   std::size_t before = 0;
@@ -131,7 +130,11 @@ void for_each_item(const std::vector<std::size_t>& sizes, bool backwards,
     share[(before + sizes[i] / 2) * threads / small_total].push_back(i);
     before += sizes[i];
   }
-  torch_executor()->run(threads, [&](std::size_t t) {
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    if (large(i)) work(i);
+  }
+  if (small.empty()) return;
+  run_tasks(*torch_executor(), threads, [&](std::size_t t) {
     const at::NoGradGuard no_grad;  // of this thread
     if (backwards) std::reverse(share[t].begin(), share[t].end());
     for (const std::size_t i : share[t]) work(i);
@@ -232,41 +235,52 @@ void Unit::configure(const std::vector<Settings>& groups) {
 }
 
 template <class T>
-void Unit::step_as(const Rounding& rounding) {
-  struct Copy {
-    at::Tensor original;
-    at::Tensor arranged;
-  };
-  std::vector<Copy> weights;
-  std::vector<at::Tensor> gradients;  // kept until the step is made
-  std::vector<Segment<T>> segments;
-  weights.reserve(members_.size());
-  segments.reserve(members_.size());
-  for (const Member& member : members_) {
-    const at::Tensor& parameter = member.parameter;
-    Copy& copy = weights.emplace_back(Copy{parameter, arranged(parameter, member.strides)});
-    Segment<T> segment{{elements<T>(copy.arranged), count_of(parameter)}, {}};
-    if (parameter.grad().defined()) {
-      gradients.push_back(arranged(parameter.grad(), member.strides));
-      segment.gradient = {elements<T>(gradients.back()), count_of(parameter)};
-    }
-    segments.push_back(segment);
+void Unit::prepare_as(bool core) {
+  weights_.resize(members_.size());
+  gradients_.resize(members_.size());
+  segments<T>().resize(members_.size());
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[i];
+    const at::Tensor& gradient = member.parameter.grad();
+    weights_[i] = arranged(member.parameter, member.strides);
+    gradients_[i] = gradient.defined() ? arranged(gradient, member.strides) : at::Tensor();
+    const T* values = gradient.defined() ? elements<T>(gradients_[i]) : nullptr;
+    segments<T>()[i] = {{elements<T>(weights_[i]), member.count},
+                        {values, gradient.defined() ? member.count : 0}};
   }
-  const std::span<const Segment<T>> all = segments;
+  if (core) core_->prepare(std::span<const Segment<T>>(segments<T>()));
+}
+
+template <class T>
+void Unit::step_as(const Rounding& rounding) {
+  const std::span<const Segment<T>> all = segments<T>();
   if constexpr (std::is_same_v<T, BFloat16>) {
     core_->step(all, rounding);
   } else {
     core_->step(all);
   }
-  for (const Copy& copy : weights) {
-    if (!copy.original.grad().defined()) continue;
-    if (copy.arranged.is_same(copy.original)) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const at::Tensor& parameter = members_[i].parameter;
+    if (!gradients_[i].defined()) continue;
+    if (weights_[i].is_same(parameter)) {
       // As torch's in-place operations do: a backward pass that still needs the old values fails
       // instead of using the new ones.
-      copy.original.unsafeGetTensorImpl()->bump_version();
+      parameter.unsafeGetTensorImpl()->bump_version();
     } else {
-      copy.original.copy_(copy.arranged);
+      parameter.copy_(weights_[i]);
     }
+  }
+  release();
+}
+
+void Unit::prepare(bool core) {
+  switch (type_) {
+    case at::kDouble:
+      return prepare_as<double>(core);
+    case at::kBFloat16:
+      return prepare_as<BFloat16>(core);
+    default:
+      return prepare_as<float>(core);
   }
 }
 
@@ -279,6 +293,11 @@ void Unit::step(const Rounding& rounding) {
     default:
       return step_as<float>(rounding);
   }
+}
+
+void Unit::release() noexcept {
+  weights_.clear();
+  gradients_.clear();
 }
 
 }  // namespace tandem::optim::detail

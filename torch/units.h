@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "fields.h"
@@ -21,7 +22,8 @@ namespace tandem::optim::detail {
 /// torch's own thread pool.
 std::shared_ptr<Executor> torch_executor();
 
-/// Calls work(i) for items of these sizes, without torch's autograd. Waking threads for each of many
+/// Calls work(i) for items of these sizes, without torch's autograd; allocates before the first call
+/// and not after it. Waking threads for each of many
 /// tensors costs more than what is done to a small one, so each thread takes a share of the items,
 /// backwards where `backwards` says so; only an item that is a large part of all is shared by all
 /// threads.
@@ -55,9 +57,13 @@ class Unit {
   /// Takes over the options of the groups, where they changed. Throws std::invalid_argument where
   /// groups of one scope differ in what must be one.
   void configure(const std::vector<Settings>& groups);
-  /// One step on the members that have a gradient, at least one. NonFiniteGradient::segment() is
-  /// the number of the member.
+  /// Looks up the tensors for a step on the members that have a gradient, at least one, and, where
+  /// `core` says so, does what of the library's step can fail; changes neither weights nor state.
+  void prepare(bool core);
+  /// The step that was prepared. NonFiniteGradient::segment() is the number of the member.
   void step(const Rounding& rounding);
+  /// Lets go of the tensors of a step that was prepared and will not be made.
+  void release() noexcept;
 
   at::ScalarType type() const { return type_; }
   const std::vector<Member>& members() const { return members_; }
@@ -66,7 +72,13 @@ class Unit {
 
  private:
   template <class T>
+  void prepare_as(bool core);
+  template <class T>
   void step_as(const Rounding& rounding);
+  template <class T>
+  std::vector<Segment<T>>& segments() {
+    return std::get<std::vector<Segment<T>>>(segments_);
+  }
   std::vector<SegmentSpec> specs(const std::vector<Settings>& groups) const;
   OptionMap options(const std::vector<Settings>& groups) const;
 
@@ -75,6 +87,13 @@ class Unit {
   bool several_groups_ = false;
   bool checks_gradient_ = false;
   std::unique_ptr<tandem::Optimizer> core_;
+
+  // Of the step under way.
+  std::vector<at::Tensor> weights_;    // the members' own, or copies in the order of the state
+  std::vector<at::Tensor> gradients_;  // the same; undefined where a member has none
+  std::tuple<std::vector<Segment<float>>, std::vector<Segment<double>>,
+             std::vector<Segment<BFloat16>>>
+      segments_;  // one of them is used
 };
 
 /// Where the first NaN or infinity is in memory, or the number of elements.

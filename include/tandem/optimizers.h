@@ -22,6 +22,9 @@ class FullTO : public Optimizer {
   /// The form in use, and why: "dense: initial_A is given".
   Form form() const;
   std::string form_reason() const;
+  /// The most bytes of state and workspace that a run of so many steps will hold, with float
+  /// weights.
+  std::size_t most_bytes(std::size_t steps) const;
 };
 
 /// Diag-TO, Algorithm 2: r = g - a*w - b;  a += alpha r*w;  b += beta r;  w -= lr (a*w + b),

@@ -9,7 +9,7 @@ from typing import Any, Callable, ClassVar, Iterable, NamedTuple, Optional, Unio
 import torch
 from torch import Tensor
 
-from . import _core, _options
+from . import _core, _options, _wrappers
 
 Params = Union[Iterable[Tensor], Iterable[tuple[str, Tensor]], Iterable[dict[str, Any]]]
 
@@ -45,6 +45,7 @@ class Optimizer(torch.optim.Optimizer):
     _step_supports_amp_scaling = True
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
+        _wrappers.refuse_sharding(self)
         self._start()
         self._option_names = tuple(defaults)
         self._texts(defaults)  # a wrong default is found even where every group has its own
@@ -54,6 +55,7 @@ class Optimizer(torch.optim.Optimizer):
             if groups and not isinstance(groups[0], dict):
                 groups = [{"params": groups}]
         super().__init__(groups, defaults)
+        self.state = _wrappers.NoState()
 
     # ---- Groups ----------------------------------------------------------------------------------
 
@@ -256,10 +258,7 @@ class Optimizer(torch.optim.Optimizer):
         """
         tandem = state_dict.get("tandem")
         if not isinstance(tandem, dict) or "rule" not in tandem:
-            raise ValueError(
-                "loaded state dict is not of an optimizer of tandem, expected one of "
-                f"{type(self).__name__}"
-            )
+            raise ValueError(_wrappers.explain_missing_state(state_dict, type(self).__name__))
         for part, keys in (
             (tandem, ("unit_state", "skipped_by_scaler")),
             (state_dict, ("state", "param_groups")),
@@ -331,6 +330,7 @@ class Optimizer(torch.optim.Optimizer):
         state = dict(state)
         packed = state.pop("native", None)
         super().__setstate__(state)
+        self.state = _wrappers.NoState()
         if packed is None:
             return
         self._start()

@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import pickle
+import re
+import subprocess
+import sys
 import warnings
 
 import numpy as np
@@ -310,3 +313,41 @@ def test_divergence_is_an_error():
     X, y = load_breast_cancer(return_X_y=True)
     with pytest.raises(ValueError, match="diverged in epoch .* lr=1000000"):
         TandemClassifier("sgd", lr=1e6, C=1e-3).fit(X, y)
+
+
+TOO_MANY_THREADS = """
+import resource, sys
+import numpy as np
+from tandem.lab import TandemClassifier, compare
+
+X, y = np.random.default_rng(1).normal(size=(200, 5)), np.arange(200) % 2
+TandemClassifier(n_threads=2, max_iter=1).fit(X, y)
+in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (in_use + (1 << 30), resource.RLIM_INFINITY))
+calls = [
+    lambda: TandemClassifier(n_threads=2000).fit(X, y),
+    lambda: compare(X, y, optimizers=["sgd"], epochs=1, n_threads=2000),
+]
+for call in calls:
+    try:
+        call()
+    except RuntimeError as error:
+        print(error)
+TandemClassifier(n_threads=2, max_iter=1).fit(X, y)
+print("goes on")
+"""
+
+
+def test_threads_that_cannot_be_started_are_an_error():
+    """Not a hang: those that could be started must end."""
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", TOO_MANY_THREADS],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stderr
+    lines = run.stdout.splitlines()
+    assert len(lines) == 3 and lines[2] == "goes on", run.stdout
+    for line in lines[:2]:
+        assert re.match(r"Cannot start 2000 threads, only \d+: .*smaller number", line), line

@@ -150,7 +150,8 @@ class Run {
     }
     const std::size_t budget =
         options_.memory == 0 ? ~std::size_t{0} : options_.memory * (std::size_t{1} << 20);
-    const train::Plan plan = train::make_plan(*problem, settings, budget);
+    const train::Plan plan =
+        train::make_plan(*problem, settings, budget, train::total_steps(*problem, train_));
     if (settings.size() > 1) {
       say(fmt::format("{} members in {} waves, at most {:.1f} MiB each", settings.size(),
                       plan.waves.size(), static_cast<double>(plan.peak_bytes) / (1 << 20)));

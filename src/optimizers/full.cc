@@ -134,6 +134,74 @@ FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::
 
 namespace {
 
+/// Bytes that a step with so many vectors of history moves beyond what a dense one would.
+double step_excess(std::size_t dimension, std::size_t rows, std::size_t element) {
+  const auto d = static_cast<double>(dimension);
+  const auto e = static_cast<double>(element);
+  return std::max(0.0, span_cost(d, static_cast<double>(rows), e) - dense_cost(d, e));
+}
+
+/// Why the next step should be dense, or "". Throws where it cannot be made at all.
+std::string reason_to_leave(const detail::TrainableSpec& spec, std::size_t dimension,
+                            std::size_t rows, double excess, std::size_t element) {
+  const double dense = dense_bytes(dimension, element);
+  // The next step may add its residual and one vector for weights that somebody moved.
+  const double next = span_bytes(dimension, rows + 2, element);
+  const double now = span_bytes(dimension, rows, element);
+  const auto limit = static_cast<double>(spec.memory_limit);
+  const bool may_leave = spec.form == Form::automatic && dimension >= kSmallMatrix;
+  if (may_leave && now + dense <= limit) {
+    if (excess > change_cost(static_cast<double>(dimension), static_cast<double>(rows),
+                             static_cast<double>(element))) {
+      return "dense: the history became dearer than the matrix";
+    }
+    if (next + dense > limit) return "dense: the memory limit has no room for more history";
+  }
+  if (next > limit) {
+    throw MemoryLimitError(fmt::format(
+        "FullTO: the span form would need {} after {} residuals, the dense form {}{}; "
+        "memory_limit is {}",
+        bytes_text(next), rows, bytes_text(dense),
+        may_leave ? fmt::format(" beside {} of history while changing", bytes_text(now)) : "",
+        bytes_text(limit)));
+  }
+  return "";
+}
+
+/// What the change from span to dense holds beside both of them.
+double change_bytes(std::size_t dimension, std::size_t element, int threads) {
+  const std::size_t scratch =
+      (history_ranges(dimension) + static_cast<std::size_t>(std::max(1, threads))) *
+      kernels::rank_update_scratch(kDelayed);
+  return static_cast<double>((kDelayed * dimension + scratch) * element);
+}
+
+}  // namespace
+
+double most_bytes(const detail::Recipe& recipe, std::size_t dimension, std::size_t steps,
+                  std::size_t element, int threads) {
+  const auto& spec = std::get<detail::TrainableSpec>(recipe.estimator);
+  const double dense = dense_bytes(dimension, element);
+  if (planned_form(recipe, dimension, element).form == Form::dense) return dense;
+  // The run that is planned, without its numbers.
+  std::size_t rows = spec.initial_b.empty() ? 1 : 2;
+  double excess = 0;
+  for (std::size_t step = 1; step <= steps; ++step, ++rows) {
+    try {
+      if (step > 1 && !reason_to_leave(spec, dimension, rows, excess, element).empty()) {
+        return span_bytes(dimension, rows, element) + dense +
+               change_bytes(dimension, element, threads);
+      }
+    } catch (const MemoryLimitError&) {
+      break;  // the run ends here
+    }
+    excess += step_excess(dimension, rows + 1, element);
+  }
+  return span_bytes(dimension, rows, element);
+}
+
+namespace {
+
 template <class T>
 class Full : public Estimator<T> {
  public:
@@ -148,7 +216,7 @@ class Full : public Estimator<T> {
 
   void prepare(const Step<T>& step) override {
     if (span_ != nullptr && next_ == nullptr) {
-      std::string reason = reason_to_leave();
+      std::string reason = reason_to_leave(spec_, dimension_, span_->rows(), excess_, sizeof(T));
       if (!reason.empty()) make_next(step.executor, std::move(reason));
     }
     (next_ != nullptr ? next_.get() : inner_.get())->prepare(step);
@@ -208,37 +276,7 @@ class Full : public Estimator<T> {
     }
   }
 
-  /// Why the next step should be dense, or "". Throws where it cannot be made at all.
-  std::string reason_to_leave() const {
-    const double dense = dense_bytes(dimension_, sizeof(T));
-    // The next step may add its residual and one vector for weights that somebody moved.
-    const double next = span_bytes(dimension_, span_->rows() + 2, sizeof(T));
-    const double now = span_bytes(dimension_, span_->rows(), sizeof(T));
-    const auto limit = static_cast<double>(spec_.memory_limit);
-    const bool may_leave = spec_.form == Form::automatic && dimension_ >= kSmallMatrix;
-    if (may_leave && now + dense <= limit) {
-      if (excess_ > change_cost(static_cast<double>(dimension_), static_cast<double>(span_->rows()),
-                                sizeof(T))) {
-        return "dense: the history became dearer than the matrix";
-      }
-      if (next + dense > limit) return "dense: the memory limit has no room for more history";
-    }
-    if (next > limit) {
-      throw MemoryLimitError(fmt::format(
-          "FullTO: the span form would need {} after {} residuals, the dense form {}{}; "
-          "memory_limit is {}",
-          bytes_text(next), span_->rows(), bytes_text(dense),
-          may_leave ? fmt::format(" beside {} of history while changing", bytes_text(now)) : "",
-          bytes_text(limit)));
-    }
-    return "";
-  }
-
-  void count_excess() {
-    const auto d = static_cast<double>(dimension_);
-    const auto rows = static_cast<double>(span_->rows());
-    excess_ += std::max(0.0, span_cost(d, rows, sizeof(T)) - dense_cost(d, sizeof(T)));
-  }
+  void count_excess() { excess_ += step_excess(dimension_, span_->rows(), sizeof(T)); }
 
   /// The dense form with what the span form has learned. The step that goes on with it may still
   /// fail: until then it waits beside the span form, which nothing but a step changes.

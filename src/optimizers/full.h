@@ -22,6 +22,11 @@ std::size_t span_rows_per_chunk(std::size_t dimension, std::size_t element);
 double dense_bytes(std::size_t dimension, std::size_t element);
 double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element);
 
+/// The most bytes of state and workspace in a run of so many steps in which nobody else moves the
+/// weights: as span, as dense, or as both for the moment of the change, which uses `threads`.
+double most_bytes(const detail::Recipe& recipe, std::size_t dimension, std::size_t steps,
+                  std::size_t element, int threads);
+
 /// Full-TO with the matrix itself.
 template <class T>
 std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension);

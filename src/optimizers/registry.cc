@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -171,6 +172,12 @@ FormInfo current_form(const detail::Stepper& stepper) {
 
 Form FullTO::form() const { return current_form(stepper()).form; }
 std::string FullTO::form_reason() const { return current_form(stepper()).reason; }
+std::size_t FullTO::most_bytes(std::size_t steps) const {
+  const double bytes = tandem::most_bytes(stepper().recipe(), dimension(), steps, sizeof(float),
+                                          stepper().executor().threads());
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<std::size_t>::max() / 2);
+  return static_cast<std::size_t>(std::min(bytes, kMost));
+}
 
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name,
                                           const std::vector<SegmentSpec>& segments,

@@ -41,6 +41,7 @@ class Stepper {
   std::uint64_t skipped() const { return skipped_; }
   void set_lr(const Schedule& lr);
   void set_executor(std::shared_ptr<Executor> executor);
+  const Executor& executor() const { return *executor_; }
   void weights_changed();
   void keep_estimate(bool keep);
   std::vector<double> last_estimate() const;

@@ -2,10 +2,12 @@
 #include "train/plan.h"
 
 #include <fmt/format.h>
-#include <tandem/options.h>
+#include <tandem/optimizers.h>
+#include <tandem/registry.h>
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 
 #include "problems/softmax.h"
 
@@ -25,35 +27,42 @@ std::size_t source_bytes(const Problem& problem, const std::string& source) {
 
 }  // namespace
 
-std::size_t member_bytes(const Problem& problem, const Setting& setting) {
+std::size_t total_steps(const Problem& problem, const TrainOptions& options) {
+  const std::size_t pass = options.batch == 0 ? 0 : problem.samples() / options.batch;
+  const std::size_t epoch = options.epoch_steps > 0 ? options.epoch_steps : pass;
+  return epoch > 0 && options.epochs > kAnySteps / epoch ? kAnySteps : epoch * options.epochs;
+}
+
+std::size_t member_bytes(const Problem& problem, const Setting& setting, std::size_t steps) {
   const sources::Method method = sources::parse_method(setting.method);
   const std::size_t vector = problem.dimension() * sizeof(float);
+  // What the size of the state depends on; the others may be the source's.
+  OptionMap options;
+  for (const auto& [name, value] : setting.options) {
+    std::string field = name;
+    std::replace(field.begin(), field.end(), '-', '_');
+    const bool full = method.rule == "full-to" && (field == "form" || field == "memory_limit" ||
+                                                   field == "max_steps" || field == "projection");
+    if (full || (method.rule == "block-to" && field == "block")) options[field] = value;
+  }
+  const auto optimizer = make_optimizer(method.rule, problem.dimension(), options);
   std::size_t state = 0;
-  if (method.rule == "full-to") {
-    // It may become dense, and then holds the history beside the matrix for a moment: its limit is
-    // what it may take.
-    const auto given = setting.options.find("memory_limit");
-    const std::size_t limit =
-        given != setting.options.end() ? std::stoull(given->second) : FullTOOptions{}.memory_limit;
-    const std::size_t dense = (problem.dimension() + 200) * vector;
-    state = std::min(limit, 2 * dense);
+  if (const auto* full = dynamic_cast<const FullTO*>(optimizer.get())) {
+    state = full->most_bytes(steps);
   } else {
-    OptionMap none;
-    if (const auto block = setting.options.find("block"); block != setting.options.end()) {
-      none["block"] = block->second;
-    }
-    state = make_optimizer(method.rule, problem.dimension(), none)->state_bytes();
+    state = optimizer->state_bytes();
     if (method.rule == "block-to") state += 3 * vector;
   }
   return vector + state + source_bytes(problem, method.source);
 }
 
-Plan make_plan(const Problem& problem, const std::vector<Setting>& settings, std::size_t budget) {
+Plan make_plan(const Problem& problem, const std::vector<Setting>& settings, std::size_t budget,
+               std::size_t steps) {
   Plan plan;
   const bool one_at_a_time = problem.session(0) != nullptr;
   std::size_t bytes = 0;
   for (std::size_t id = 0; id < settings.size(); ++id) {
-    const std::size_t own = member_bytes(problem, settings[id]);
+    const std::size_t own = member_bytes(problem, settings[id], steps);
     if (own > budget) {
       throw std::invalid_argument(
           fmt::format("{}: one member needs {} bytes, the memory budget is {}", settings[id].method,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <tandem/errors.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <sstream>
@@ -23,6 +24,12 @@ std::shared_ptr<const data::Task> synthetic(const std::string& more = "") {
   options.validation = 0.2;
   return std::make_shared<data::Task>(data::load_task(
       "synthetic:rows=600,features=21,classes=3,condition=10,noise=0.1,seed=3" + more, options));
+}
+
+/// 800 weights: Full-TO's matrix is not small.
+std::shared_ptr<const data::Task> wide() {
+  return std::make_shared<data::Task>(
+      data::load_task("synthetic:rows=1200,features=200,classes=4", {}));
 }
 
 /// Settings of different rules and sources, some of which diverge.
@@ -295,6 +302,69 @@ TEST(Plan, SplitsIntoWavesUnderABudget) {
   EXPECT_EQ(plan.waves[1][0], 4U);
   EXPECT_EQ(plan.peak_bytes, 4 * one);
   EXPECT_THROW(make_plan(*problem, settings, one - 1), std::invalid_argument);
+}
+
+// Full-TO's history grows with the steps: a short run needs little, and the plan is never below what
+// is used.
+TEST(Plan, CountsTheStepsOfFullTO) {
+  const auto problem = models::make_problem("logistic", wide(), 0.01);
+  const std::size_t d = problem->dimension();
+  ASSERT_GT(d, 512U);
+  const OptionMap rates = {{"lr", "0.1"}, {"alpha", "0.0001"}, {"beta", "0.1"}};
+  const auto with = [&](const OptionMap& more) {
+    OptionMap options = rates;
+    options.insert(more.begin(), more.end());
+    return options;
+  };
+  const std::string limit = std::to_string(5 * d * d);
+  struct Case {
+    OptionMap options;
+    std::size_t batch;
+    std::size_t epochs;
+  };
+  for (const Case& one :
+       {Case{rates, 100, 1}, Case{rates, 10, 1}, Case{rates, 4, 3},
+        Case{with({{"form", "span"}}), 20, 2}, Case{with({{"form", "dense"}}), 100, 1},
+        Case{with({{"memory-limit", limit}}), 4, 2}}) {
+    TrainOptions options = few_epochs();
+    options.batch = one.batch;
+    options.epochs = one.epochs;
+    const Setting setting{"full-to", one.options};
+    const std::size_t steps = total_steps(*problem, options);
+    EXPECT_EQ(steps, 1200 / one.batch * one.epochs);
+    const std::size_t planned = member_bytes(*problem, setting, steps);
+    Trainer trainer(*problem, {setting}, options, serial_executor());
+    std::size_t used = 0;
+    const std::size_t gradients = d * sizeof(float);  // counted by bytes(), not a member's
+    for (bool more = true; more;) {
+      more = trainer.epoch();
+      used = std::max(used, trainer.bytes() - gradients);
+    }
+    EXPECT_GE(planned, used) << steps;
+    EXPECT_LE(planned, 2 * used + (std::size_t{1} << 20)) << steps;
+    EXPECT_LE(planned, member_bytes(*problem, setting)) << steps;
+  }
+  // 12 steps of 800 weights, for which the matrix would be 2.5 MB.
+  const std::size_t few = member_bytes(*problem, {"full-to", rates}, 12);
+  EXPECT_LT(few, 800U << 10);
+  EXPECT_NO_THROW(make_plan(*problem, {{"full-to", rates}}, few, 12));
+  EXPECT_THROW(make_plan(*problem, {{"full-to", rates}}, few), std::invalid_argument);
+}
+
+// Each thread's members may run out of what they were allowed: that is an error, not an abort.
+TEST(Trainer, PassesOnWhatAStepOnAThreadThrows) {
+  const auto problem = models::make_problem("logistic", wide(), 0.01);
+  const std::string limit = std::to_string(60 * problem->dimension() * sizeof(float) + 300000);
+  const Setting setting{"full-to",
+                        {{"lr", "0.01"},
+                         {"alpha", "0.0001"},
+                         {"beta", "0.1"},
+                         {"form", "span"},
+                         {"memory_limit", limit}}};
+  TrainOptions options = few_epochs();
+  options.batch = 4;
+  Trainer trainer(*problem, std::vector<Setting>(200, setting), options, openmp_executor(2));
+  EXPECT_THROW(trainer.epoch(), MemoryLimitError);
 }
 
 }  // namespace

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "pool.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <mutex>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -16,18 +19,22 @@ namespace {
 
 class Pool : public Executor {
  public:
+  /// Throws std::runtime_error where not all threads can be started.
   explicit Pool(int threads) : threads_(threads) {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    try {
+      workers_.reserve(static_cast<std::size_t>(threads - 1));
+      for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    } catch (const std::exception& error) {             // std::system_error or std::bad_alloc
+      const std::size_t started = workers_.size() + 1;  // with the calling one
+      const std::string why = error.what();
+      end();  // the destructor does not run
+      throw std::runtime_error(
+          fmt::format("Cannot start {} threads, only {}: {}; give a smaller number of threads",
+                      threads, started, why));
+    }
   }
 
-  ~Pool() override {
-    {
-      const std::lock_guard lock(mutex_);
-      ended_ = true;
-    }
-    begun_.notify_all();
-    for (std::thread& worker : workers_) worker.join();
-  }
+  ~Pool() override { end(); }
 
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
@@ -55,6 +62,16 @@ class Pool : public Executor {
   }
 
  private:
+  void end() {
+    {
+      const std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    begun_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    workers_.clear();
+  }
+
   void take_tasks(const std::function<void(std::size_t)>& task, std::size_t count) {
     for (std::size_t i = next_++; i < count; i = next_++) task(i);
   }

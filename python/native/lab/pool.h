@@ -11,7 +11,8 @@
 namespace tandem::python {
 
 /// 0: as many as OpenMP would take (OMP_NUM_THREADS, else the cores). The threads live as long as
-/// the pool does.
+/// the pool does. Throws std::runtime_error, with how many there could be, where not all can be
+/// started.
 std::shared_ptr<Executor> make_pool(int threads);
 
 }  // namespace tandem::python
