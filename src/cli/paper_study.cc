@@ -79,7 +79,9 @@ std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
   });
   progress.clear();
   if (!done) {
-    print_message("tandem: interrupted; the same command goes on from {}\n", store.path().string());
+    print_message(
+        "tandem: interrupted; completed work is saved in {}; run the same command to resume\n",
+        store.path().string());
     return std::nullopt;
   }
   const study::Timing& timing = runner.timing();

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/interrupt.h"
+#include "base/token.h"
 #include "cli/command.h"
 #include "report/web_assets.h"
 
@@ -56,7 +57,7 @@ std::string token_for(const std::string& host) {
     }
     return own;
   }
-  return serve::is_loopback(host) ? std::string() : serve::new_token();
+  return serve::is_loopback(host) ? std::string() : random_token();
 }
 
 int run_serve(const Options& options, const Common& common) {

@@ -151,8 +151,7 @@ int run_study(const Options& options, const Common& common) {
   progress.clear();
   if (!done) {
     print_message(
-        "tandem: interrupted; what was whole is in {}, and the same command goes on from "
-        "there\n",
+        "tandem: interrupted; completed work is saved in {}; run the same command to resume\n",
         options.store.string());
     return kInterrupted;
   }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <random>
 
 #include "serve/url.h"
 
@@ -60,11 +59,6 @@ bool is_loopback(std::string_view address) {
   if (inet_pton(AF_INET, text.c_str(), &four) == 1) return (ntohl(four.s_addr) >> 24U) == 127;
   in6_addr six{};
   return inet_pton(AF_INET6, text.c_str(), &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six) != 0;
-}
-
-std::string new_token() {
-  std::random_device random;
-  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
 }
 
 bool Guard::is_token(std::string_view text) const {

@@ -24,9 +24,6 @@ struct Refusal {
 /// Whether the address reaches this machine alone.
 bool is_loopback(std::string_view address);
 
-/// 128 random bits as hexadecimal digits.
-std::string new_token();
-
 class Guard {
  public:
   /// Without a token only requests to a name of this machine pass: another name in the Host header

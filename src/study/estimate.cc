@@ -48,7 +48,8 @@ Pace measure_pace(const StudySpec& study, const PlannedTask& task, const Problem
             .evaluation = (first - began) / members};
   if (full) {  // the first steps are the cheapest
     const auto d = static_cast<double>(task.dimension);
-    pace.step = std::max(pace.step, 4 * d * std::min(task.steps / 2, d) / 2e10);
+    const auto steps = static_cast<double>(task.steps);
+    pace.step = std::max(pace.step, 4 * d * std::min(steps / 2, d) / 2e10);
   }
   return pace;
 }
@@ -71,7 +72,7 @@ double estimate_seconds(const StudySpec& study, const StudyPlan& plan, TaskLoade
             measure_pace(study, task, *loader.problem(task.spec), optimizer.grid, executor);
       }
       const auto runs = static_cast<double>(optimizer.tuning_members + study.seeds.size());
-      all += runs * (task.steps * pace->second.step +
+      all += runs * (static_cast<double>(task.steps) * pace->second.step +
                      static_cast<double>(study.epochs + 1) * pace->second.evaluation);
     }
   }

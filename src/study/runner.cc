@@ -250,9 +250,11 @@ void Runner::keep_lease(Work& work) const {
 }
 
 void Runner::train(Work& work, const Part& part, std::vector<store::MemberRow>& rows) {
-  const TaskSpec& spec = plan_.tasks[part.work.task].spec;
+  const PlannedTask& planned = plan_.tasks[part.work.task];
+  const TaskSpec& spec = planned.spec;
   const auto problem = loader_.problem(spec);
-  const train::Plan plan = train::make_plan(*problem, part.work.settings, options_.memory);
+  const train::Plan plan =
+      train::make_plan(*problem, part.work.settings, options_.memory, planned.steps);
   const OptimizerSpec& own = study_.optimizers[part.work.optimizer];
   const bool tune = part.phase == store::Phase::tune;
   for (std::size_t wave = 0; wave < plan.waves.size(); ++wave) {

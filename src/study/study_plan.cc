@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "sources/source.h"
+#include "study/train_options.h"
 #include "train/plan.h"
 
 namespace tandem::study {
@@ -41,12 +42,12 @@ std::string hash_text(const data::Task& task) {
 
 double work_of_member(const PlannedTask& task, const std::string& method) {
   const auto d = static_cast<double>(task.dimension);
+  const auto steps = static_cast<double>(task.steps);
   // Full-TO reads its matrix, or the history so far: four bytes a float where the others do about
   // forty bytes' worth of work for each weight.
-  const double floats = sources::parse_method(method).rule == "full-to"
-                            ? d + d * std::min(task.steps / 2, d) / 10
-                            : d;
-  return floats * task.steps;
+  const double floats =
+      sources::parse_method(method).rule == "full-to" ? d + d * std::min(steps / 2, d) / 10 : d;
+  return floats * steps;
 }
 
 /// How many runs make a unit of so much work.
@@ -88,18 +89,18 @@ PlannedTask plan_task(const StudySpec& study, const TaskSpec& spec, TaskLoader& 
                     task_name(spec), spec.batch, problem->samples()));
   }
   const auto data = loader.data(spec);
-  const std::size_t epoch_steps = problem->samples() / spec.batch;
-  PlannedTask task{.spec = spec,
-                   .name = task_name(spec),
-                   .description = problem->description(),
-                   .samples = problem->samples(),
-                   .dimension = problem->dimension(),
-                   .one_at_a_time = problem->session(study.tune_seed) != nullptr,
-                   .has_optimum = study.optimum && spec.model == "logistic" && spec.lambda > 0,
-                   .data_hash = hash_text(*data),
-                   .notes = data->notes,
-                   .steps = static_cast<double>(study.epochs * epoch_steps),
-                   .work = {}};
+  PlannedTask task{
+      .spec = spec,
+      .name = task_name(spec),
+      .description = problem->description(),
+      .samples = problem->samples(),
+      .dimension = problem->dimension(),
+      .one_at_a_time = problem->session(study.tune_seed) != nullptr,
+      .has_optimum = study.optimum && spec.model == "logistic" && spec.lambda > 0,
+      .data_hash = hash_text(*data),
+      .notes = data->notes,
+      .steps = train::total_steps(*problem, train_options(study, spec, study.tune_seed)),
+      .work = {}};
   for (const OptimizerSpec& optimizer : study.optimizers) {
     task.work.push_back(work_of_member(task, optimizer.method));
   }
@@ -121,7 +122,7 @@ std::vector<PlannedUnit> plan_tuning(const StudySpec& study, StudyPlan& plan, st
       units.push_back({t, o, first, last});
       const std::vector<train::Setting> part(grid.begin() + static_cast<std::ptrdiff_t>(first),
                                              grid.begin() + static_cast<std::ptrdiff_t>(last));
-      const train::Plan waves = train::make_plan(problem, part, memory);
+      const train::Plan waves = train::make_plan(problem, part, memory, task.steps);
       if (study.prune != 0 && waves.waves.size() > 1) {
         throw std::invalid_argument(fmt::format(
             "{}: {} settings of {} need {} waves, and a grid is pruned in one: raise --memory",

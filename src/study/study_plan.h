@@ -27,7 +27,7 @@ struct PlannedTask {
   std::string data_hash;
   std::vector<std::string> notes;  // what the recipe did
   /// Of one member over all epochs.
-  double steps = 0;
+  std::size_t steps = 0;
   /// Floats that one member of each optimizer touches over all epochs: what work is measured in.
   std::vector<double> work;
 };
