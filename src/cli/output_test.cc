@@ -278,7 +278,7 @@ TEST_F(Output, ADamagedCheckpointIsNamed) {
   const std::string train = "$T train --epochs 2 --data synthetic:rows=64,features=2 --checkpoint ";
   ASSERT_EQ(in_folder(train + "whole").exit_code, kDone);
   const std::string whole = contents(folder_ / "whole");
-  std::ofstream(folder_ / "empty");
+  folder_.write("empty", "");
   std::ofstream(folder_ / "text") << "this is no checkpoint\n";
   std::ofstream(folder_ / "half", std::ios::binary) << whole.substr(0, whole.size() / 2);
   std::string changed = whole;
