@@ -92,6 +92,33 @@ void take_header(Exchange& exchange, std::string_view name, std::string_view val
   }
 }
 
+void take_head(MHD_Connection* connection, const char* method, const char* version,
+               Exchange& exchange) {
+  exchange.needs_host = std::string_view(version) != MHD_HTTP_VERSION_1_0;
+  exchange.request.method = method;
+  if (exchange.request.target.host) exchange.request.host = *exchange.request.target.host;
+  struct Taking {
+    Exchange& exchange;
+    std::exception_ptr thrown = nullptr;
+  } taking{.exchange = exchange};
+  MHD_get_connection_values_n(
+      connection, MHD_HEADER_KIND,
+      [](void* state, MHD_ValueKind /*kind*/, const char* name, std::size_t name_size,
+         const char* value, std::size_t value_size) {
+        auto& to = *static_cast<Taking*>(state);
+        try {
+          take_header(to.exchange, {name, name_size},
+                      value == nullptr ? std::string_view() : std::string_view(value, value_size));
+          return MHD_YES;
+        } catch (...) {
+          to.thrown = std::current_exception();
+          return MHD_NO;
+        }
+      },
+      &taking);
+  if (taking.thrown) std::rethrow_exception(taking.thrown);
+}
+
 /// What is wrong with the request itself, whoever asks.
 std::optional<Response> refusal(const Exchange& exchange) {
   const std::string& method = exchange.request.method;
@@ -153,7 +180,6 @@ struct Http::Impl {
   static void on_completed(void* self, MHD_Connection* connection, void** exchange,
                            MHD_RequestTerminationCode how) noexcept;
 
-  void take_head(MHD_Connection* connection, const char* method, Exchange& exchange) const;
   MHD_Result answer(MHD_Connection* connection, Exchange& exchange);
   MHD_Result answer_later(MHD_Connection* connection, Exchange& exchange);
   MHD_Result send(MHD_Connection* connection, Exchange& exchange, const Response& response);
@@ -226,40 +252,13 @@ MHD_Result Http::Impl::on_request(void* self, MHD_Connection* connection, const 
       return current->body <= kBody ? MHD_YES : MHD_NO;
     }
     if (!std::exchange(current->has_head, true)) {
-      current->needs_host = std::string_view(version) != MHD_HTTP_VERSION_1_0;
-      impl.take_head(connection, method, *current);
+      take_head(connection, method, version, *current);
       if (!current->leaves_body) return MHD_YES;
     }
     return impl.answer(connection, *current);
   } catch (...) {
     return MHD_NO;
   }
-}
-
-void Http::Impl::take_head(MHD_Connection* connection, const char* method,
-                           Exchange& exchange) const {
-  exchange.request.method = method;
-  if (exchange.request.target.host) exchange.request.host = *exchange.request.target.host;
-  struct Taking {
-    Exchange& exchange;
-    std::exception_ptr thrown = nullptr;
-  } taking{.exchange = exchange};
-  MHD_get_connection_values_n(
-      connection, MHD_HEADER_KIND,
-      [](void* state, MHD_ValueKind /*kind*/, const char* name, std::size_t name_size,
-         const char* value, std::size_t value_size) {
-        auto& to = *static_cast<Taking*>(state);
-        try {
-          take_header(to.exchange, {name, name_size},
-                      value == nullptr ? std::string_view() : std::string_view(value, value_size));
-          return MHD_YES;
-        } catch (...) {
-          to.thrown = std::current_exception();
-          return MHD_NO;
-        }
-      },
-      &taking);
-  if (taking.thrown) std::rethrow_exception(taking.thrown);
 }
 
 MHD_Result Http::Impl::answer(MHD_Connection* connection, Exchange& exchange) {
@@ -339,7 +338,10 @@ void Http::Impl::watch() {
     if (changed.wait_for(guard, kTick, is_stopped)) return;
     guard.unlock();
     connections.end_late(Connections::Clock::now());
-    streams.end_left();
+    try {
+      streams.end_left();
+    } catch (const std::exception&) {  // out of memory, perhaps not the next time
+    }
     guard.lock();
   }
 }

@@ -153,7 +153,8 @@ TEST_F(ImpoliteTest, HeadGivesTheHeadAlone) {
 
 TEST_F(ImpoliteTest, RefusesGiantHeads) {
   const std::string host = fmt::format("Host: localhost:{}\r\n", port());
-  const std::string giant(10'000'000, 'x');
+  std::string giant;
+  for (int i = 0; i < 1000; ++i) giant += std::string(10'000, 'x');
   expect_refused("GET / HTTP/1.1\r\n" + host + "Cookie: " + giant + "\r\n\r\n", "a long value");
   expect_refused("GET / HTTP/1.1\r\n" + host + giant + ": 1\r\n\r\n", "a long name");
   expect_refused("GET /" + giant + " HTTP/1.1\r\n" + host + "\r\n", "a long target");
