@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -175,7 +174,7 @@ std::string FullTO::form_reason() const { return current_form(stepper()).reason;
 std::size_t FullTO::most_bytes(std::size_t steps) const {
   const double bytes = tandem::most_bytes(stepper().recipe(), dimension(), steps, sizeof(float),
                                           stepper().executor().threads());
-  constexpr auto kMost = static_cast<double>(std::numeric_limits<std::size_t>::max() / 2);
+  constexpr double kMost = 0x1p63;  // so that others can be added to it
   return static_cast<std::size_t>(std::min(bytes, kMost));
 }
 

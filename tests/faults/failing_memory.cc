@@ -2,7 +2,7 @@
 #include "tests/faults/failing_memory.h"
 
 #include <dlfcn.h>
-#include <sys/mman.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -96,6 +96,7 @@ void operator delete[](void* memory, std::align_val_t) noexcept { give_back(memo
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
 void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { give_back(memory); }
 
+// Declared here and not by <sys/mman.h>, whose names of parameters nobody may use.
 // The library's own buffers: small ones are given back by free and are not counted as live (a
 // sanitizer sees those), large ones by munmap.
 extern "C" __attribute__((visibility("default"))) void* aligned_alloc(std::size_t alignment,
@@ -110,9 +111,10 @@ extern "C" __attribute__((visibility("default"))) void* mmap(void* address, std:
                                                              off_t offset) noexcept {
   static const auto kNext =
       tandem::testing::next<void* (*)(void*, std::size_t, int, int, int, off_t)>("mmap");
-  if (tandem::testing::fails_now()) return MAP_FAILED;
+  void* const failed = reinterpret_cast<void*>(-1);  // MAP_FAILED
+  if (tandem::testing::fails_now()) return failed;
   void* memory = kNext(address, length, protection, flags, file, offset);
-  if (memory != MAP_FAILED) ++tandem::testing::live;
+  if (memory != failed) ++tandem::testing::live;
   return memory;
 }
 
