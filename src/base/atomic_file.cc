@@ -120,6 +120,7 @@ class Temporary {
       file_ = Descriptor(open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
       if (!file_ && errno != EEXIST) break;
     }
+    if (!file_ && errno == ENOENT) fail(path, "there is no folder " + folder.string());
     if (!file_) fail(path, errno);
   }
   ~Temporary() {
