@@ -18,6 +18,7 @@
 #include "base/interrupt.h"
 #include "base/token.h"
 #include "cli/command.h"
+#include "cli/output.h"
 #include "report/web_assets.h"
 
 #ifdef TANDEM_SERVE
@@ -62,9 +63,9 @@ std::string token_for(const std::string& host) {
 
 int run_serve(const Options& options, const Common& common) {
   if (!report::web_available()) {
-    fmt::print(stderr,
-               "tandem: this program was built without the front end, for which it needs node 18 "
-               "or later and npm (Debian: nodejs npm); `tandem report` shows what a store holds\n");
+    print_message(
+        "tandem: this program was built without the front end, for which it needs node 18 "
+        "or later and npm (Debian: nodejs npm); `tandem report` shows what a store holds\n");
     return kFailed;
   }
   std::vector<std::filesystem::path> stores = options.stores;
@@ -79,19 +80,19 @@ int run_serve(const Options& options, const Common& common) {
   setpriority(PRIO_PROCESS, 0, 10);
   const std::string address = serve::page_address(options.host, server.port(), token);
   if (common.json) {
-    fmt::print("{}\n", nlohmann::json{{"event", "listening"}, {"address", address}}.dump());
+    write_json({{"event", "listening"}, {"address", address}});
   } else {
-    fmt::print("The dashboard is at {} until Ctrl-C.\n", address);
+    print_result("The dashboard is at {} until Ctrl-C.\n", address);
     if (!serve::is_loopback(options.host) && !common.quiet) {
       if (options.host == "0.0.0.0" || options.host == "::") {
-        fmt::print(
+        print_result(
             "It listens on all addresses: elsewhere, put this machine's name in place of {}.\n",
             options.host);
       }
-      fmt::print("Whoever has this address can see the stores; what passes is not encrypted.\n");
+      print_result("Whoever has this address can see the stores; what passes is not encrypted.\n");
     }
   }
-  std::fflush(stdout);
+  flush_results();
   catch_interrupts();
   std::thread stopping([&] {
     while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -105,9 +106,9 @@ int run_serve(const Options& options, const Common& common) {
 #else
 
 int run_serve(const Options&, const Common&) {
-  fmt::print(stderr,
-             "tandem: this program was built without the dashboard, for which it needs "
-             "libmicrohttpd (Debian: libmicrohttpd-dev)\n");
+  print_message(
+      "tandem: this program was built without the dashboard, for which it needs "
+      "libmicrohttpd (Debian: libmicrohttpd-dev)\n");
   return kFailed;
 }
 
