@@ -164,3 +164,27 @@ def test_names_that_are_missing() -> None:
         optimizer.name_parameters(model[0].named_parameters())
     optimizer.name_parameters(model.named_parameters())
     assert optimizer.param_groups[0]["param_names"][0] == "0.weight"
+
+
+def test_rates_that_grew_without_end_change_nothing() -> None:
+    """A scheduler's rate that float weights cannot take, of two tensors with states of their own."""
+    for rule in (tandem.DiagonalTO, tandem.AdamW):
+        model = torch.nn.Linear(3, 2)
+        optimizer = rule(model.parameters(), lr=0.1)
+        for param in model.parameters():
+            param.grad = torch.ones_like(param)
+        optimizer.step()
+        before = [param.detach().clone() for param in model.parameters()]
+        state = str(optimizer.state_dict()["state"])
+        for lr, error, message in (
+            (1e39, RuntimeError, "lr = 1e.39 .*step 2.*float"),
+            (float("inf"), ValueError, "learning rate"),
+            (float("nan"), ValueError, "learning rate"),
+        ):
+            optimizer.param_groups[0]["lr"] = lr
+            with pytest.raises(error, match=message):
+                optimizer.step()
+            assert str(optimizer.state_dict()["state"]) == state
+            assert all(map(torch.equal, before, model.parameters()))
+        optimizer.param_groups[0]["lr"] = 0.1
+        optimizer.step()
