@@ -47,7 +47,7 @@ def refuse_sharding(optimizer: Any) -> None:
         frame = frame.f_back  # type: ignore[assignment]
 
 
-class NoState(dict):  # type: ignore[type-arg]
+class NoState(dict):
     """`optimizer.state` of our optimizers: always empty, and nothing can be put into it. The state
     itself is given by state_dict() and state_of()."""
 
