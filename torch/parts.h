@@ -68,7 +68,7 @@ struct Optimizer::Parts {
   void check_members_of(const detail::Unit& unit) const;
   /// Steps the units of this step. None of them changes anything before all are prepared.
   void step_present(const Groups& groups);
-  void step_unit(std::size_t unit);
+  void step_unit(std::size_t index);
   /// The members of the unit of a parameter, as a new optimizer makes it.
   std::vector<detail::Member> members_with(const Present& wanted, const Groups& groups) const;
   detail::Unit& add_unit(std::vector<detail::Member> members);
