@@ -2,6 +2,7 @@
 // Memory that runs out in a step over several tensors: each request of the adapter and the library
 // fails in turn, and no tensor's weights or state change before all can.
 #include <gtest/gtest.h>
+#include <torch/torch.h>
 
 #include <cstddef>
 #include <memory>
