@@ -236,7 +236,7 @@ TEST_F(ExportCommand, SaysWhatIsWrong) {
   expect_error("tensorboard --out '" + store_ + "/below'", 1, {"Cannot make the folder"});
   expect_error("parquet", 2, {"Unknown command 'parquet'"});
   EXPECT_FALSE(fs::exists(folder_ / "o"));
-  Store::open(store_, Store::Mode::write).remove_study(1);
+  Store::open(store_, Store::Mode::write).remove_study(1, true);
   expect_error("jsonl", 3, {"has no studies"});
   store_ += "-missing";
   expect_error("csv", 3, {store_});

@@ -239,8 +239,7 @@ int run_rm(const Options& options, const Common& common) {
   if (!store.remove_study(study.id, options.force)) {
     print_message(
         "tandem: {}: a process is at work on study '{}' ({} units leased); stop it, or "
-        "remove the study all the same with --force
-",
+        "remove the study all the same with --force\n",
         options.store.string(), study.name, store.progress(study.id).leased);
     return kFailed;
   }

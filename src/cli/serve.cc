@@ -11,6 +11,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -94,12 +95,13 @@ int run_serve(const Options& options, const Common& common) {
   }
   flush_results();
   catch_interrupts();
-  std::thread stopping([&] {
-    while (!interrupted()) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const std::jthread stopping([&](const std::stop_token& left) {
+    while (!interrupted() && !left.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
     server.stop();
   });
   server.run();
-  stopping.join();
   return kDone;
 }
 
