@@ -65,7 +65,7 @@ TEST_F(Output, MessagesThatCannotBeWrittenStopNothing) {
     const Result study = in_folder("$T study study.toml --store " + store + " " + lost);
     EXPECT_EQ(study.exit_code, kDone) << lost;
     expect_parts(study.out, {"adam", "momentum", "baseline"});
-    EXPECT_EQ(finished_units(store), 4U) << lost;
+    EXPECT_EQ(finished_units(store), 5U) << lost;
     // Nothing of the messages is in the store, which would have been descriptor 2.
     EXPECT_EQ(contents(folder_ / store).find("members and then"), std::string::npos);
     EXPECT_EQ(contents(folder_ / store).rfind("SQLite format 3", 0), 0U);
@@ -110,7 +110,7 @@ TEST_F(Output, WorkIsKeptWhereResultsAreLost) {
     const Result result =
         in_folder(std::string("$T study study.toml --store kept.db ") + words + ">/dev/full");
     EXPECT_EQ(result.exit_code, kFailed) << words;
-    EXPECT_EQ(finished_units("kept.db"), 4U);
+    EXPECT_EQ(finished_units("kept.db"), 5U);
     fs::remove(folder_ / "kept.db");
   }
   const std::string train =

@@ -129,7 +129,7 @@ TEST_F(PaperLambdaCommand, InterruptedItExitsWith130AndGoesOn) {
         std::raise(SIGINT);
         std::_Exit(run_lambda(lambda_experiment(), options(), Common{.quiet = true}));
       },
-      ::testing::ExitedWithCode(kInterrupted), "interrupted; the same command goes on");
+      ::testing::ExitedWithCode(kInterrupted), "interrupted; completed work is saved");
   EXPECT_FALSE(std::filesystem::exists(path("out")));
   EXPECT_EQ(lambda("--data nsl-kdd").exit_code, kDone);
 }

@@ -173,7 +173,7 @@ TEST_F(StudyCommand, DryRunShowsThePlanAndWritesNothing) {
   const auto before = files();
   const Result result = program("study " + study + " --dry-run --store " + store(), true);
   expect_end(result, kDone,
-             {"5 members and then 4 runs", "2 epochs", "4 units", "adam (baseline)",
+             {"5 members and then 4 runs", "2 epochs", "5 units", "adam (baseline)",
               "lr 0.05 0.5 5", "synthetic:rows=100"});
   const Result json = program("study --json " + study + " --dry-run --store " + store());
   const auto lines = json_lines(json.out);
@@ -182,7 +182,7 @@ TEST_F(StudyCommand, DryRunShowsThePlanAndWritesNothing) {
   EXPECT_EQ(lines[0]["study"], "small");
   EXPECT_EQ(lines[0]["members"], 5);
   EXPECT_EQ(lines[0]["runs"], 4);
-  EXPECT_EQ(lines[0]["units"], 4);
+  EXPECT_EQ(lines[0]["units"], 5);
   EXPECT_EQ(lines[0]["waves"], 2);
   EXPECT_EQ(lines[0]["prune"], 0);
   EXPECT_GT(lines[0]["seconds"], 0);
