@@ -405,7 +405,7 @@ class Trickle {
   std::thread sending_;
 };
 
-TEST_F(ImpoliteTest, SlowClientsKeepNobodyOut) {
+TEST_F(ImpoliteTest, ClientsThatSendAByteNowAndThenKeepNobodyOut) {
   RawClient first = client();
   first.send("GET /");
   const auto begin = Clock::now();
