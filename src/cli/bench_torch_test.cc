@@ -15,8 +15,6 @@
 namespace tandem::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Sets or (without a value) unsets a variable of the environment for a while.
 class Environment {
  public:
