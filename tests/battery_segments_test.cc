@@ -48,7 +48,7 @@ TEST_P(HostSegments, LeftOutAreNotTouchedAndTheOthersStepAsEver) {
   auto all = three();
   auto two = make_optimizer(it().name, {{kFirst}, {kThird}});
   std::vector<float> w = random_floats(kFirst + kSecond + kThird, 1);
-  // RO-TO's first c is made of all weights; where these are zero, of the number of them.
+  // RO-TO's first c is made of all weights, so those that are left out are 0.
   std::fill_n(w.begin() + kFirst, kSecond, 0.0F);
   std::vector<float> v(w.begin(), w.begin() + kFirst);
   v.insert(v.end(), w.end() - kThird, w.end());

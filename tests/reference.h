@@ -57,7 +57,7 @@ class Rule {
 };
 
 /// The parts of the trainable rules that are not the paper's defaults. Empty vectors: 0, but c_0 of
-/// RO-TO: w_1 / |w_1|^2, or 1 / sqrt(d) in every coordinate where w_1 = 0.
+/// RO-TO: w_1 / |w_1|^2, or w / |w| of the first weights that are not 0.
 struct Trained {
   bool normalize = false;
   double normalize_eps = 1e-2;

@@ -146,13 +146,19 @@ class RoTo : public Rule {
       : Rule(u),
         trained_(t),
         a_(given_or_zero(t.initial_a, d)),
-        c_(t.initial_c),
+        c_(given_or_zero(t.initial_c, d)),
+        c_given_(!t.initial_c.empty()),
         b_(given_or_zero(t.initial_b, d)) {}
 
  private:
   Vector direction(const Vector& w, const Vector& g, const Rates& rates) override {
     const std::size_t d = w.size();
-    if (c_.empty()) c_ = first_c(w);
+    ++t_;
+    if (!c_given_ && dot(w, w) > 0) {
+      const double length = t_ == 1 ? dot(w, w) : norm(w);
+      for (std::size_t i = 0; i < d; ++i) c_[i] = w[i] / length;
+      c_given_ = true;
+    }
     const double s = dot(c_, w);
     const double ww = dot(w, w);
     const double aa = dot(a_, a_);
@@ -178,16 +184,11 @@ class RoTo : public Rule {
     return G;
   }
 
-  static Vector first_c(const Vector& w) {
-    const double ww = dot(w, w);
-    if (ww == 0) return Vector(w.size(), 1 / std::sqrt(static_cast<double>(w.size())));
-    Vector c = w;
-    for (double& value : c) value /= ww;
-    return c;
-  }
-
   Trained trained_;
-  Vector a_, c_, b_;
+  Vector a_, c_;
+  bool c_given_;
+  Vector b_;
+  int t_ = 0;
 };
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <tandem/tandem.h>
 
 #include <cmath>
+#include <sstream>
+#include <utility>
 #include <vector>
 
 namespace tandem {
@@ -49,11 +51,22 @@ TEST(Sequence, ro_to) {
       {{0, -0.5}, {-0.515625, -0.8828125}, {-0.035970068433181845, -1.5579532568326302}});
 }
 
-// From w_1 = 0: c = (1, 1, 1, 1)/2. s = 0 leaves a = 0, and q = 0 leaves c: b alone moves. Then
-// s = -2: r = b = 1, a = -1, c stays; b = 1.5 of g = 2; G = (-1)(-2) + 1.5.
+// From w_1 = 0, with gradients that add up to 0 as those of softmax regression do: c = 0 leaves
+// a = 0, b alone moves. Then c = w / |w| = (-1, 1, -1, 1)/2 and s = 2: r = b = (1, -1, 1, -1) = a,
+// b = 1.5 r, G = 2 a + b.
 TEST(Sequence, ro_to_from_zero) {
-  expect_sequence(RankOneTO(4, {.lr = 1, .alpha = 0.5, .beta = 0.5}), {0, 0, 0, 0},
-                  {{2, 2, 2, 2}, {2, 2, 2, 2}}, {{-1, -1, -1, -1}, {-4.5, -4.5, -4.5, -4.5}});
+  const Rows gradients{{2, -2, 2, -2}, {2, -2, 2, -2}};
+  expect_sequence(RankOneTO(4, {.lr = 1, .alpha = 0.5, .beta = 0.5}), {0, 0, 0, 0}, gradients,
+                  {{-1, 1, -1, 1}, {-4.5, 4.5, -4.5, 4.5}});
+  // It waits as long as the weights do not move, and a saved state waits too.
+  RankOneTO waiting(4, {.lr = 1, .alpha = 0.5, .beta = 0.5});
+  std::vector<double> w(4, 0.0);
+  waiting.step(w, std::vector<double>(4, 0.0));
+  std::stringstream state;
+  waiting.save(state);
+  RankOneTO loaded(4, {.lr = 1, .alpha = 0.5, .beta = 0.5});
+  loaded.load(state);
+  expect_sequence(std::move(loaded), w, gradients, {{-1, 1, -1, 1}, {-4.5, 4.5, -4.5, 4.5}});
 }
 
 // Two blocks, (w_1, w_2) and (w_3): Full-TO's numbers beside Diag-TO's.

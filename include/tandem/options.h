@@ -86,8 +86,8 @@ struct RankOneTOOptions {
   bool normalize = false;
   double normalize_eps = 1e-2;
   std::vector<double> initial_a = {};  // d values; empty is 0
-  // d values; empty is w_1 / |w_1|^2, or 1 / sqrt(d) where w_1 = 0: with a = c = 0 nothing is
-  // learned.
+  // d values; empty is w_1 / |w_1|^2, because with a = c = 0 nothing is learned. Where w_1 = 0, c is
+  // w / |w| as soon as the weights have moved, and RO-TO is momentum until then.
   std::vector<double> initial_c = {};
   std::vector<double> initial_b = {};  // d values; empty is 0
   double l2 = 0;

@@ -79,11 +79,13 @@ class RankOneTO(_Reference):
         super().__init__(params, lr, alpha=alpha, beta=beta)
 
     def direction(self, w: Tensor, g: Tensor, group: dict[str, Any], memory: Any) -> Tensor:
+        # With a = c = 0 nothing would be learned: c starts so that c.w = 1, or, from w = 0, as
+        # w / |w| when the weights have moved.
         if not memory:
-            # With a = c = 0 nothing would be learned: c starts so that c.w = 1.
-            square = w.dot(w)
-            memory["c"] = w / square if square > 0 else torch.full_like(w, w.numel() ** -0.5)
-            memory["a"], memory["b"] = torch.zeros_like(w), torch.zeros_like(w)
+            memory["a"], memory["b"], memory["c"] = (torch.zeros_like(w) for _ in range(3))
+            memory["c"] += w / w.dot(w) if w.any() else 0
+        elif not memory["c"].any():
+            memory["c"] += w / w.norm() if w.any() else 0
         a, c, b = memory["a"], memory["c"], memory["b"]
         s = c.dot(w)
         r = g - a * s - b

@@ -30,7 +30,7 @@ class RankOne : public TrainableEstimator<T> {
     fill_from<T>(spec.initial_a, a_);
     fill_from<T>(spec.initial_b, b_);
     fill_from<T>(spec.initial_c, c_);
-    c_known_ = !spec.initial_c.empty();
+    if (!spec.initial_c.empty()) c_ready_ = Ready::yes;
   }
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::rank_one; }
@@ -55,7 +55,7 @@ class RankOne : public TrainableEstimator<T> {
   }
 
   void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
-    if (!c_known_) set_first_c(step);
+    if (c_ready_ != Ready::yes) set_first_c(step);
     if (!sums_known_ || sums_.weights_hash != seen_hash_) sum_from_nothing(step);
 
     const auto [alpha, beta] = this->rates(step);
@@ -103,7 +103,7 @@ class RankOne : public TrainableEstimator<T> {
 
   void save(StateWriter& writer) const override {
     this->save_last(writer);
-    writer.count("c_known", c_known_ ? 1 : 0);
+    writer.count("c_known", static_cast<std::uint64_t>(c_ready_));
     writer.count("sums_known", sums_known_ ? 1 : 0);
     writer.number("cw", sums_.cw);
     writer.number("ww", sums_.ww);
@@ -116,7 +116,7 @@ class RankOne : public TrainableEstimator<T> {
   }
   void load(StateReader& reader) override {
     this->load_last(reader);
-    c_known_ = reader.count("c_known", 1) == 1;
+    c_ready_ = static_cast<Ready>(reader.count("c_known", 2));
     sums_known_ = reader.count("sums_known", 1) == 1;
     sums_.cw = reader.number("cw");
     sums_.ww = reader.number("ww");
@@ -141,20 +141,23 @@ class RankOne : public TrainableEstimator<T> {
                     });
   }
 
-  /// c_0 = w_1 / |w_1|^2, so that c_0.w_1 = 1; with a_0 = c_0 = 0 neither would ever move.
+  /// c_0 = w_1 / |w_1|^2, so that c_0.w_1 = 1; with a = c = 0 neither would ever move. Where
+  /// w_1 = 0, c is w / |w| when the weights have moved: the direction in which they move is one in
+  /// which gradients differ, and w / |w|^2 of small weights would be huge.
   void set_first_c(const Step<T>& step) {
     double ww = 0;
     for (const Segment<T>& segment : step.segments) {
       ww += kernels_.dot(segment.weights.data(), segment.weights.data(), segment.weights.size());
     }
     if (ww > 0) {
+      const double scale = c_ready_ == Ready::when_moved ? 1 / std::sqrt(ww) : 1 / ww;
       flatten_weights(step, c_.data());
-      kernels_.scale(c_.data(), c_.size(), static_cast<T>(1 / ww));
+      kernels_.scale(c_.data(), c_.size(), static_cast<T>(scale));
+      c_ready_ = Ready::yes;
+      sums_known_ = false;
     } else {
-      const double even = 1 / std::sqrt(static_cast<double>(c_.size()));
-      std::fill(c_.span().begin(), c_.span().end(), static_cast<T>(even));
+      c_ready_ = Ready::when_moved;
     }
-    c_known_ = true;
   }
 
   void sum_from_nothing(const Step<T>& step) {
@@ -185,7 +188,8 @@ class RankOne : public TrainableEstimator<T> {
   Buffer<T> a_;
   Buffer<T> b_;
   Buffer<T> c_;
-  bool c_known_ = false;
+  enum class Ready : std::uint8_t { no, yes, when_moved };  // as saved
+  Ready c_ready_ = Ready::no;
 
   kernels::PassSums sums_;  // of the weights and the state as the last step left them
   bool sums_known_ = false;

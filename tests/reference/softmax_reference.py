@@ -77,8 +77,10 @@ def full_to(lr, alpha, beta):
 def ro_to(lr, alpha, beta):
     def step(w, g, t, s):
         v = w.ravel()
-        if "c" not in s:  # from w = 0: 1/sqrt(d) everywhere
-            s["a"], s["b"], s["c"] = 0 * v, 0 * v, np.full(v.size, 1 / np.sqrt(v.size))
+        if "a" not in s:  # from w = 0
+            s["a"], s["b"], s["c"] = 0 * v, 0 * v, 0 * v
+        elif not s["c"].any():  # the weights have moved
+            s["c"] = v / np.linalg.norm(v)
         a, b, c = s["a"], s["b"], s["c"]
         r = g.ravel() - a * (c @ v) - b
         s["a"], s["c"], s["b"] = a + alpha * (c @ v) * r, c + alpha * (r @ a) * v, b + beta * r
