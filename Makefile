@@ -8,7 +8,7 @@ WERROR ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: deep web python help demo test test-slow sanitize bench format lint install clean
+.PHONY: deep web python help demo test test-slow sanitize bench generate format lint install clean
 .PHONY: deps-core deps-test program release tests fuzzers
 .DEFAULT_GOAL := help
 # Steps of a target are in order; the builds inside run JOBS at a time.
@@ -37,6 +37,12 @@ sanitize: deps-test fuzzers ## the tests (without the slow ones) under ASan and 
 
 bench: deps-core program ## speed of a step, beside the machine's limits and peers
 	build-release/tandem bench step
+
+generate: deps-core ## write anew what follows from the declarations of the optimizers
+	scripts/generate --list
+	cmake --preset release
+	cmake --build --preset release --parallel $(JOBS) --target tandem_describe
+	scripts/generate --describe build-release/tandem_describe
 
 format: deps-test ## clang-format our files
 	scripts/lint --fix-format

@@ -50,9 +50,8 @@ std::vector<ErrorInput> trainable_errors() {
   };
 }
 
-std::vector<Record> all_records() {
-  std::vector<Record> all = trainable_records();
-  for (Record& rival : rival_records()) all.push_back(std::move(rival));
+std::vector<Record> completed_records() {
+  std::vector<Record> all = all_records();
   for (Record& one : all) {
     for (ErrorInput& error : common_errors()) one.errors.push_back(std::move(error));
     if (!one.trainable) continue;
@@ -64,7 +63,7 @@ std::vector<Record> all_records() {
 }  // namespace
 
 const std::vector<Record>& records() {
-  static const std::vector<Record> all = all_records();
+  static const std::vector<Record> all = completed_records();
   return all;
 }
 

@@ -71,8 +71,8 @@ struct Record {
 const std::vector<Record>& records();
 const Record& record(const std::string& name);
 
-std::vector<Record> trainable_records();
-std::vector<Record> rival_records();
+/// Those that rules' own files make, in NAME_record(): all_records.cc lists them.
+std::vector<Record> all_records();
 
 /// An optimizer as the set says, in one segment or several.
 std::unique_ptr<Optimizer> make(const Record& record, const OptionSet& set,

@@ -1,56 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Records of the optimizers that do not train themselves.
-#include <algorithm>
-#include <cmath>
-
-#include "tests/records.h"
+#include "tests/record_parts.h"
 
 namespace tandem::testing {
-namespace {
 
-using reference::Rates;
-using reference::Update;
-
-/// The rates of three sets and their text; `size` is what the rule's steps want.
-struct Lrs {
-  double size;
-
-  std::string text(const std::string& rest) const { return std::to_string(size) + rest; }
-  OptionMap epochs() const { return {{"lr", text("*0.97^epoch")}}; }
-  RatesAt epochs_at() const {
-    return [*this](double, double e) { return Rates{.lr = size * std::pow(0.97, e)}; };
-  }
-  OptionMap inverse() const {
-    return {
-        {"lr", std::string("warmup(10)*").append(std::to_string(100 * size)).append("/(t+100)")},
-        {"projection", "box(-0.5, 0.75)"}};
-  }
-  RatesAt inverse_at() const {
-    return [*this](double t, double) {
-      return Rates{.lr = std::min(1.0, t / 10) * 100 * size / (t + 100)};
-    };
-  }
-  OptionMap all() const {
-    return {{"lr", text("")},
-            {"decay", "0.98"},
-            {"l2", "0.01"},
-            {"weight_decay", "0.02"},
-            {"projection", "ball(0.9)"}};
-  }
-  RatesAt all_at() const {
-    return [*this](double, double e) { return Rates{.lr = size * std::pow(0.98, e)}; };
-  }
-};
-
-const Update all_update = {.l2 = 0.01, .weight_decay = 0.02, .radius = 0.9};
-const Update box_update = {.low = -0.5, .high = 0.75};
-
-OptionMap with(OptionMap options, const OptionMap& more) {
-  for (const auto& [name, value] : more) options[name] = value;
-  return options;
-}
-
-Record sgd() {
+Record sgd_record() {
   const Lrs lrs{0.1};
   Record record{.name = "sgd"};
   record.sets = {
@@ -66,7 +20,7 @@ Record sgd() {
   return record;
 }
 
-Record momentum() {
+Record momentum_record() {
   const Lrs lrs{0.1};
   Record record{.name = "momentum"};
   record.sets = {
@@ -88,7 +42,7 @@ Record momentum() {
   return record;
 }
 
-Record nesterov() {
+Record nesterov_record() {
   const Lrs lrs{0.02};
   Record record{.name = "nesterov"};
   record.sets = {
@@ -107,7 +61,7 @@ Record nesterov() {
   return record;
 }
 
-Record adagrad() {
+Record adagrad_record() {
   const Lrs lrs{0.1};
   Record record{.name = "adagrad"};
   record.sets = {
@@ -127,7 +81,7 @@ Record adagrad() {
   return record;
 }
 
-Record rmsprop() {
+Record rmsprop_record() {
   const Lrs lrs{0.01};
   Record record{.name = "rmsprop"};
   record.sets = {
@@ -146,6 +100,8 @@ Record rmsprop() {
   record.logistic = {{{"lr", "0.05*0.5^(t/300)"}}, 6000, 1e-9};
   return record;
 }
+
+namespace {
 
 Record adam_like(const std::string& name, double default_decay) {
   const Lrs lrs{0.01};
@@ -178,7 +134,9 @@ Record adam_like(const std::string& name, double default_decay) {
   return record;
 }
 
-Record lion() {
+}  // namespace
+
+Record lion_record() {
   const Lrs lrs{0.0005};
   Record record{.name = "lion"};
   record.sets = {
@@ -202,17 +160,7 @@ Record lion() {
   return record;
 }
 
-}  // namespace
-
-std::vector<Record> rival_records() {
-  return {sgd(),
-          momentum(),
-          nesterov(),
-          adagrad(),
-          rmsprop(),
-          adam_like("adam", 0),
-          adam_like("adamw", 0.01),
-          lion()};
-}
+Record adam_record() { return adam_like("adam", 0); }
+Record adamw_record() { return adam_like("adamw", 0.01); }
 
 }  // namespace tandem::testing

@@ -77,7 +77,9 @@ OptionMap with(OptionMap options, const OptionMap& more) {
   return options;
 }
 
-Record full_to() {
+}  // namespace
+
+Record full_to_record() {
   Record record{.name = "full-to", .trainable = true, .norm = 1.3, .largest = 600};
   const auto plain = [](std::size_t d) { return reference::full_to(d, {}); };
   const auto ball = [](std::size_t d) { return reference::full_to(d, {.radius = 0.9}); };
@@ -135,7 +137,7 @@ Record full_to() {
   return record;
 }
 
-Record diag_to() {
+Record diag_to_record() {
   Record record{.name = "diag-to", .trainable = true};
   record.sets = {
       {"varying", varying, varying_at, [](std::size_t d) { return reference::diag_to(d, {}); }},
@@ -174,7 +176,7 @@ Record diag_to() {
   return record;
 }
 
-Record ro_to() {
+Record ro_to_record() {
   Record record{.name = "ro-to", .trainable = true, .norm = 1.3};
   record.sets = {
       {"varying", varying, varying_at, [](std::size_t d) { return reference::ro_to(d, {}); }},
@@ -224,7 +226,7 @@ Record ro_to() {
   return record;
 }
 
-Record block_to() {
+Record block_to_record() {
   Record record{.name = "block-to", .trainable = true};
   // A block's |w|^2 is about block / 3, and delta must stay below 2.
   record.sets = {
@@ -259,7 +261,7 @@ Record block_to() {
   return record;
 }
 
-Record adam_to() {
+Record adam_to_record() {
   Record record{.name = "adam-to", .trainable = true};
   const OptionMap slow = {{"lr", "0.01*0.97^epoch"}};
   const auto slower = [](double t, double e) {
@@ -299,12 +301,6 @@ Record adam_to() {
       {{"lr", "0.01*0.5^(t/4000)"}, {"alpha", "0.05"}, {"beta", "0.3"}}, 60000, 1e-6};
   record.logistic = {{{"lr", "0.1*0.5^(t/300)"}, {"alpha", "0.02"}, {"beta", "0.3"}}, 6000, 1e-9};
   return record;
-}
-
-}  // namespace
-
-std::vector<Record> trainable_records() {
-  return {full_to(), diag_to(), ro_to(), block_to(), adam_to()};
 }
 
 }  // namespace tandem::testing

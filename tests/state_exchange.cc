@@ -5,7 +5,7 @@
 //   state_exchange go-on RULE FILE    weights from stdin, the state from FILE, five steps more, the
 //                                     weights printed
 #include <ATen/ops/zeros.h>
-#include <tandem/torch/optimizer.h>
+#include <tandem/torch/rules.h>
 
 #include <cstdio>
 #include <exception>

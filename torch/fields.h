@@ -4,9 +4,11 @@
 #pragma once
 
 #include <tandem/registry.h>
+#include <tandem/torch/optimizer.h>
 #include <tandem/torch/options.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,15 @@ class FieldVisitor {
   virtual void field(const char* name, const char* core, Option<Form>& option) = 0;
   virtual void field(const char* name, const char* core, Option<MomentumForm>& option) = 0;
 };
+
+/// A rule: its options with every field as the library has it, and an optimizer.
+struct Kind {
+  std::unique_ptr<Options> (*options)();
+  std::unique_ptr<Optimizer> (*optimizer)(std::vector<torch::optim::OptimizerParamGroup> groups,
+                                          const Options& options);
+};
+/// By name: "diag-to".
+const std::map<std::string, Kind>& kinds();
 
 /// Gives every field of `options` that was not given the value of `defaults`, which is of the same
 /// type; all count as given then. Schedulers count from its rate as it is now.

@@ -15,10 +15,7 @@
 
 namespace tandem::optim {
 
-// ---- The fields of each rule ---------------------------------------------------------------------
-
-// Whose weight_decay is decoupled: the trainable rules, AdamW and Lion. Elsewhere it is torch's,
-// which the library calls l2.
+// ---- The fields that rules share; rules.cc has the others ------------------------------------------
 
 void Options::visit_common(detail::FieldVisitor& visitor) {
   visitor.field("lr", "", lr_);
@@ -37,83 +34,6 @@ void Options::visit_trainable(detail::FieldVisitor& visitor) {
   visitor.field("normalize_eps", "normalize_eps", normalize_eps_);
   visitor.field("schedule_all", "", schedule_all_);
   visitor.field("first_lr", "", first_lr_);
-}
-
-void DiagonalTOOptions::visit(detail::FieldVisitor& visitor) { visit_trainable(visitor); }
-
-void RankOneTOOptions::visit(detail::FieldVisitor& visitor) {
-  visit_trainable(visitor);
-  visitor.field("scope", "", scope_);
-}
-
-void FullTOOptions::visit(detail::FieldVisitor& visitor) {
-  visit_trainable(visitor);
-  visitor.field("scope", "", scope_);
-  visitor.field("form", "form", form_);
-  visitor.field("memory_limit", "memory_limit", memory_limit_);
-}
-
-void BlockTOOptions::visit(detail::FieldVisitor& visitor) {
-  visit_trainable(visitor);
-  visitor.field("block", "block", block_);
-}
-
-void AdamTOOptions::visit(detail::FieldVisitor& visitor) {
-  visit_trainable(visitor);
-  visitor.field("beta2", "beta2", beta2_);
-  visitor.field("eps", "eps", eps_);
-}
-
-void AdamOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
-  visitor.field("betas", "beta1,beta2", betas_);
-  visitor.field("eps", "eps", eps_);
-}
-
-void AdamWOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
-  visitor.field("betas", "beta1,beta2", betas_);
-  visitor.field("eps", "eps", eps_);
-}
-
-void MomentumOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
-  visitor.field("momentum", "momentum", momentum_);
-  visitor.field("form", "form", form_);
-}
-
-void NesterovOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
-  visitor.field("momentum", "momentum", momentum_);
-}
-
-void SGDOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
-}
-
-void AdagradOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
-  visitor.field("initial_accumulator_value", "initial_accumulator", initial_accumulator_value_);
-  visitor.field("eps", "eps", eps_);
-}
-
-void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
-  visitor.field("beta2", "beta2", beta2_);
-  visitor.field("eps", "eps", eps_);
-}
-
-void LionOptions::visit(detail::FieldVisitor& visitor) {
-  visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
-  visitor.field("betas", "beta1,beta2", betas_);
 }
 
 // ---- Texts ---------------------------------------------------------------------------------------

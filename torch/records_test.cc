@@ -2,8 +2,12 @@
 // The model and the records of the tests.
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <span>
 #include <stdexcept>
+#include <utility>
 
+#include "fields.h"
 #include "test_models.h"
 
 namespace tandem::optim::testing {
@@ -307,12 +311,54 @@ Record lion() {
   return record;
 }
 
+/// Of a rule without a record of its own: it must equal the library's, which has its own reference.
+Record from_declaration(const OptimizerInfo& info) {
+  constexpr double kLr = 0.01;
+  const detail::Kind& kind = detail::kinds().at(info.name);
+  Record record;
+  record.rule = info.name;
+  record.lr = kLr;
+  record.make = [&kind](Groups groups) {
+    const auto options = kind.options();
+    options->set_lr(kLr);
+    return kind.optimizer(std::move(groups), *options);
+  };
+  record.options = [&kind](double lr) {
+    auto options = kind.options();
+    options->set_lr(lr);
+    return options;
+  };
+  record.defaults = kind.options;
+  record.reference = [name = info.name] {
+    return [name, optimizer = std::shared_ptr<tandem::Optimizer>()](Tensor& w, const Tensor& g,
+                                                                    int) mutable {
+      const auto size = static_cast<std::size_t>(w.numel());
+      if (optimizer == nullptr) optimizer = make_optimizer(name, size, {{"lr", "0.01"}});
+      w = w.clone();
+      optimizer->step(std::span(w.data_ptr<double>(), size),
+                      std::span<const double>(g.data_ptr<double>(), size));
+    };
+  };
+  for (const StateInfo& array : info.arrays) {
+    if (array.shape == "like_weights") record.state.push_back(array.name);
+  }
+  return record;
+}
+
 }  // namespace
 
 const std::vector<Record>& records() {
-  static const std::vector<Record> kRecords = {
-      diag_to(),  ro_to(),    full_to(), block_to(), adam_to(), adam(), adamw(),
-      momentum(), nesterov(), sgd(),     adagrad(),  rmsprop(), lion()};
+  static const std::vector<Record> kRecords = [] {
+    std::vector<Record> all = {diag_to(), ro_to(),   full_to(),  block_to(), adam_to(),
+                               adam(),    adamw(),   momentum(), nesterov(), sgd(),
+                               adagrad(), rmsprop(), lion()};
+    for (const OptimizerInfo& info : optimizer_infos()) {
+      const bool written = std::any_of(
+          all.begin(), all.end(), [&](const Record& record) { return record.rule == info.name; });
+      if (!written) all.push_back(from_declaration(info));
+    }
+    return all;
+  }();
   return kRecords;
 }
 

@@ -106,6 +106,9 @@ class Optimizer {
   std::size_t state_bytes() const;
   /// Bytes held beside the state to be fast: delayed updates, partial sums.
   std::size_t workspace_bytes() const;
+  /// The most bytes of state and workspace that a run of so many steps will hold with float weights,
+  /// if nobody else moves the weights; small buffers apart.
+  std::size_t most_bytes(std::size_t steps) const;
   /// Steps left out under `.on_nonfinite = skip`.
   std::uint64_t skipped_steps() const;
   const Diagnostics& last() const;

@@ -29,19 +29,45 @@ struct OptionInfo {
   std::string name;
   std::string type;  ///< schedule, number, count, flag, projection, or the choices: "ema|torch"
   std::string default_value;
+  std::string range;  ///< of numbers: ">= 0, < 1"
+  std::string help;   ///< one sentence
+};
+
+/// What a rule remembers from step to step.
+struct StateInfo {
+  std::string name;
+  std::string shape;  ///< like_weights, scalar, other
+  std::string help;
+};
+
+/// The range in which an option should be tuned: `points` values from low to high, even in the
+/// logarithm, and 0 where that is worth a try.
+struct TuningInfo {
+  std::string option;
+  double low = 0;
+  double high = 0;
+  std::size_t points = 2;
+  bool zero_too = false;
 };
 
 struct OptimizerInfo {
   std::string name;
   std::string class_name;
+  std::string summary;
   std::string rule;
   std::string state;  ///< bytes of state for float weights, as a formula in the dimension d
   std::string reference;
   bool trainable = false;
-  std::vector<OptionInfo> options;
+  std::vector<OptionInfo> options = {};
+  std::vector<StateInfo> arrays = {};
+  std::vector<TuningInfo> tuning = {};
 };
 
 /// All optimizers, in the order in which tables show them.
 const std::vector<OptimizerInfo>& optimizer_infos();
+
+/// All that the library knows of an optimizer, as JSON: what `tandem optimizers NAME --json` prints.
+/// Throws as make_optimizer does.
+std::string optimizer_json(std::string_view name);
 
 }  // namespace tandem

@@ -12,45 +12,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ._rules import RULES
 from ._version import __version__
 
 if TYPE_CHECKING:
     from . import lab as lab
     from . import optim as optim
     from . import reference as reference
-    from .optim import SGD as SGD
-    from .optim import Adagrad as Adagrad
-    from .optim import Adam as Adam
-    from .optim import AdamTO as AdamTO
-    from .optim import AdamW as AdamW
-    from .optim import BlockTO as BlockTO
-    from .optim import DiagonalTO as DiagonalTO
-    from .optim import Diagnostics as Diagnostics
-    from .optim import FullTO as FullTO
-    from .optim import Lion as Lion
-    from .optim import Momentum as Momentum
-    from .optim import Nesterov as Nesterov
-    from .optim import NonFiniteGradient as NonFiniteGradient
-    from .optim import Optimizer as Optimizer
-    from .optim import RankOneTO as RankOneTO
-    from .optim import RMSProp as RMSProp
-    from .optim import StateError as StateError
+    from .optim import *
 
 _MODULES = ("lab", "optim", "reference")
 _OF_OPTIM = (
-    "DiagonalTO",
-    "RankOneTO",
-    "FullTO",
-    "BlockTO",
-    "AdamTO",
-    "Adam",
-    "AdamW",
-    "Lion",
-    "SGD",
-    "Momentum",
-    "Nesterov",
-    "Adagrad",
-    "RMSProp",
+    *(rule.class_name for rule in RULES.values()),
     "Optimizer",
     "Diagnostics",
     "NonFiniteGradient",

@@ -69,7 +69,7 @@ class Optimizer(torch.optim.Optimizer):
         texts = _options.texts(self.rule, self._option_names, group)
         if "schedule_all" in texts:
             first = group.get("first_lr", group["lr"])
-            texts["first_lr"] = _options.TO_TEXT["first_lr"](first)
+            texts["first_lr"] = _options.READERS[self.rule]["first_lr"](first)
         return texts
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -334,7 +334,7 @@ class Optimizer(torch.optim.Optimizer):
         if packed is None:
             return
         self._start()
-        self._option_names = tuple(name for name in self.defaults if name in _options.ALL)
+        self._option_names = tuple(name for name in self.defaults if name in _options.READERS[self.rule])
         for group in self.param_groups:
             _core.check(self._native.add_group(group["params"], self._texts(group)))
             self._remember(group)

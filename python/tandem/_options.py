@@ -7,6 +7,8 @@ import math
 import numbers
 from typing import Any, Callable
 
+from ._rules import RULES
+
 ToText = Callable[[Any], str]
 
 
@@ -66,38 +68,35 @@ def _choice(name: str, *choices: str) -> ToText:
     return to_text
 
 
-TO_TEXT: dict[str, ToText] = {
-    "lr": _number("learning rate"),
-    "alpha": _number("alpha value"),
-    "beta": _number("beta value"),
-    "weight_decay": _number("weight_decay value"),
-    "l2": _number("l2 value"),
-    "eps": _number("epsilon value"),
-    "betas": _pair,
-    "beta2": _number("beta2 value", 1.0),
-    "momentum": _number("momentum value", 1.0),
-    "initial_accumulator_value": _number("initial_accumulator_value value"),
-    "normalize": _flag("normalize"),
-    "normalize_eps": _number("normalize_eps value"),
-    "schedule_all": _flag("schedule_all"),
+# As torch words it.
+_WORDS = {"lr": "learning rate", "eps": "epsilon value"}
+_OF_ALL: dict[str, ToText] = {
     "first_lr": _number("learning rate"),
-    "block": _count("block", 1),
-    "memory_limit": _count("memory_limit", 1),
-    "seed": _count("seed"),
     "stochastic_rounding": _flag("stochastic_rounding"),
-    "scope": _choice("scope", "whole", "group", "tensor"),
-    "on_nonfinite": _choice("on_nonfinite", "raise", "skip", "ignore"),
+    "seed": _count("seed"),
 }
-FORMS = {
-    "full-to": _choice("form", "automatic", "dense", "span"),
-    "momentum": _choice("form", "ema", "torch"),
+
+
+def _reader(name: str, kind: str, *more: str) -> ToText:
+    """Of an option as it was declared."""
+    if kind == "pair":
+        return _pair
+    if kind == "flag":
+        return _flag(name)
+    if kind == "count":
+        return _count(name, 1 if more == (">= 1",) else 0)
+    if kind == "choice":
+        return _choice(name, *more)
+    return _number(_WORDS.get(name, f"{name} value"), 1.0 if more == (">= 0, < 1",) else math.inf)
+
+
+READERS: dict[str, dict[str, ToText]] = {
+    rule: {**_OF_ALL, **{name: _reader(name, *kind) for name, kind in facts.options.items()}}
+    for rule, facts in RULES.items()
 }
-ALL = {*TO_TEXT, "form"}
 
 
 def texts(rule: str, names: tuple[str, ...], group: dict[str, Any]) -> dict[str, str]:
     """The options of a parameter group as the native optimizer takes them. Raises TypeError and
     ValueError for those that cannot be."""
-    return {
-        name: (FORMS[rule] if name == "form" else TO_TEXT[name])(group[name]) for name in names
-    }
+    return {name: READERS[rule][name](group[name]) for name in names}

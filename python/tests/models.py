@@ -16,14 +16,15 @@ RULES: list[tuple[type[tandem.Optimizer], dict[str, Any]]] = [
     (tandem.FullTO, {"lr": 0.05, "alpha": 0.01, "beta": 0.3}),
     (tandem.BlockTO, {"lr": 0.05, "alpha": 0.02, "beta": 0.3, "block": 5}),
     (tandem.AdamTO, {"lr": 0.01, "alpha": 0.05, "beta": 0.3}),
-    (tandem.Adam, {"lr": 0.01}),
-    (tandem.AdamW, {"lr": 0.01}),
-    (tandem.Lion, {"lr": 0.01}),
     (tandem.SGD, {"lr": 0.05}),
     (tandem.Momentum, {"lr": 0.05}),
-    (tandem.Nesterov, {"lr": 0.01}),
     (tandem.Adagrad, {"lr": 0.05}),
-    (tandem.RMSProp, {"lr": 0.01}),
+]
+# All others, as they were declared.
+RULES += [
+    (getattr(tandem, rule.class_name), {"lr": 0.01})
+    for rule in tandem._rules.RULES.values()
+    if rule.class_name not in [cls.__name__ for cls, _ in RULES]
 ]
 IDS = [cls.rule for cls, _ in RULES]
 

@@ -24,29 +24,22 @@ struct Options {
   bool markdown = false;
 };
 
-Json to_json(const OptimizerInfo& info) {
-  Json options = Json::array();
-  for (const OptionInfo& option : info.options) {
-    options.push_back(
-        {{"name", option.name}, {"type", option.type}, {"default", option.default_value}});
-  }
-  return {{"name", info.name},
-          {"class", info.class_name},
-          {"trainable", info.trainable},
-          {"rule", info.rule},
-          {"state_bytes", info.state},
-          {"reference", info.reference},
-          {"options", std::move(options)}};
-}
-
 void print_one(const OptimizerInfo& info) {
-  print_result("{} (tandem::{})\n\n  {}\n\nState: {} bytes for float weights\nReference: {}\n\n",
-               info.name, info.class_name, info.rule, info.state, info.reference);
-  report::Table table({{"option"}, {"default"}, {"type"}});
+  print_result(
+      "{} (tandem::{})\n\n{}\n\n  {}\n\nState: {} bytes for float weights\nReference: {}\n\n",
+      info.name, info.class_name, info.summary, info.rule, info.state, info.reference);
+  report::Table options({{"option"}, {"default"}, {"type"}, {"range"}, {"meaning"}});
   for (const OptionInfo& option : info.options) {
-    table.add({option.name, option.default_value, option.type});
+    options.add({option.name, option.default_value, option.type, option.range, option.help});
   }
-  write_result(table.terminal());
+  write_result(options.terminal());
+  report::Table tuning({{"tune"}, {"from"}, {"to"}, {"points"}});
+  for (const TuningInfo& range : info.tuning) {
+    tuning.add({range.option, fmt::format("{}", range.low), fmt::format("{}", range.high),
+                fmt::format("{}{}", range.points, range.zero_too ? " and 0" : "")});
+  }
+  print_result("\n");
+  write_result(tuning.terminal());
 }
 
 int run_optimizers(const Options& options, const Common& common) {
@@ -57,14 +50,14 @@ int run_optimizers(const Options& options, const Common& common) {
       return info.name == options.name;
     });
     if (common.json) {
-      write_json(to_json(*found));
+      write_json(Json::parse(optimizer_json(found->name)));
     } else {
       print_one(*found);
     }
     return kDone;
   }
   if (common.json) {
-    for (const OptimizerInfo& info : all) write_json(to_json(info));
+    for (const OptimizerInfo& info : all) write_json(Json::parse(optimizer_json(info.name)));
     return kDone;
   }
   report::Table table({{"name"}, {"update rule"}, {"state bytes"}, {"reference"}});

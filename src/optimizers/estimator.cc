@@ -86,11 +86,8 @@ void flatten_gradient(const Step<T>& step, T* out) {
 
 template <class T>
 std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout) {
-  if (std::holds_alternative<detail::IdentitySpec>(recipe.estimator)) {
-    return make_average<T>(nullptr, layout.dimension());
-  }
-  if (const auto* average = std::get_if<detail::AverageSpec>(&recipe.estimator)) {
-    return make_average<T>(average, layout.dimension());
+  if (!std::holds_alternative<detail::TrainableSpec>(recipe.estimator)) {
+    return make_average<T>(recipe, layout.dimension());
   }
   const auto& trainable = std::get<detail::TrainableSpec>(recipe.estimator);
   switch (trainable.structure) {

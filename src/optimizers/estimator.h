@@ -127,7 +127,7 @@ template <class T>
 std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout);
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_average(const detail::AverageSpec* spec, std::size_t dimension);
+std::unique_ptr<Estimator<T>> make_average(const detail::Recipe& recipe, std::size_t dimension);
 template <class T>
 std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec,
                                             std::size_t dimension);

@@ -56,6 +56,7 @@ void Optimizer::set_options(const std::vector<SegmentSpec>& segments,
 
 std::size_t Optimizer::state_bytes() const { return stepper_->state_bytes(); }
 std::size_t Optimizer::workspace_bytes() const { return stepper_->workspace_bytes(); }
+std::size_t Optimizer::most_bytes(std::size_t steps) const { return stepper_->most_bytes(steps); }
 std::uint64_t Optimizer::skipped_steps() const { return stepper_->skipped(); }
 const Diagnostics& Optimizer::last() const { return stepper_->last(); }
 void Optimizer::keep_estimate(bool keep) { stepper_->keep_estimate(keep); }

@@ -7,7 +7,8 @@
 #include <tandem/options.h>
 
 #include <cstddef>
-#include <map>
+#include <functional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -19,14 +20,21 @@ namespace tandem::detail {
 /// G = g.
 struct IdentitySpec {};
 
-/// m' = keep m + take g;  G = out_new m' / (1 - keep^t, if corrected) + out_old m + out_g g.
-struct AverageSpec {
+/// m' = keep m + take g;  G = out_new m' + out_old m + out_g g.
+struct AverageCoefficients {
   double keep = 0;
   double take = 1;
   double out_new = 1;
   double out_old = 0;
   double out_g = 0;
-  bool correct = false;
+};
+
+/// The coefficients, constant or moved from step to step.
+struct AverageSpec {
+  AverageCoefficients constant = {};
+  bool correct = false;  // out_new over 1 - keep^t
+  /// Coefficients of a step, from the constant ones; may read and move the rule's carried scalars.
+  std::function<AverageCoefficients(const Clock& clock, std::span<double> carried)> moving = {};
 };
 
 /// G = A w + b, trained; what A may be is its structure.
@@ -63,11 +71,18 @@ struct ScalingSpec {
   bool correct = false;
 };
 
+/// A number that a rule remembers from step to step beside its arrays.
+struct CarriedScalar {
+  std::string name;
+  double initial = 0;
+};
+
 struct Recipe {
   std::string name;
   std::vector<SegmentSpec> segments;
   EstimatorSpec estimator;
   ScalingSpec scaling;
+  std::vector<CarriedScalar> carried = {};
   // update
   Schedule lr = 0;
   double decay = 1;

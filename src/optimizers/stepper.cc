@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <tandem/errors.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -351,6 +352,20 @@ std::size_t Stepper::workspace_bytes() const {
   if (const auto* engine = std::get_if<FloatEngine>(&engine_)) return (*engine)->workspace_bytes();
   if (const auto* engine = std::get_if<DoubleEngine>(&engine_)) return (*engine)->workspace_bytes();
   return 0;
+}
+
+std::size_t Stepper::most_bytes(std::size_t steps) const {
+  const std::size_t d = layout_.dimension();
+  const auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
+  if (spec == nullptr) return planned_state_bytes(recipe_, d);
+  if (spec->structure == TrainableSpec::Structure::full) {
+    constexpr double kMost = 0x1p63;  // so that others can be added to it
+    return static_cast<std::size_t>(std::min(
+        tandem::most_bytes(recipe_, d, steps, sizeof(float), executor_->threads()), kMost));
+  }
+  // Weights, gradient and estimate in one array each.
+  const bool flattens = spec->structure == TrainableSpec::Structure::block;
+  return planned_state_bytes(recipe_, d) + (flattens ? 3 * d * sizeof(float) : 0);
 }
 
 }  // namespace tandem::detail

@@ -48,6 +48,7 @@ class Stepper {
   const Diagnostics& last() const;
   std::size_t state_bytes() const;
   std::size_t workspace_bytes() const;
+  std::size_t most_bytes(std::size_t steps) const;
 
   using FloatEngine = std::unique_ptr<Engine<float>>;
   using DoubleEngine = std::unique_ptr<Engine<double>>;

@@ -46,14 +46,7 @@ std::size_t member_bytes(const Problem& problem, const Setting& setting, std::si
     if (full || (method.rule == "block-to" && field == "block")) options[field] = value;
   }
   const auto optimizer = make_optimizer(method.rule, problem.dimension(), options);
-  std::size_t state = 0;
-  if (const auto* full = dynamic_cast<const FullTO*>(optimizer.get())) {
-    state = full->most_bytes(steps);
-  } else {
-    state = optimizer->state_bytes();
-    if (method.rule == "block-to") state += 3 * vector;
-  }
-  return vector + state + source_bytes(problem, method.source);
+  return vector + optimizer->most_bytes(steps) + source_bytes(problem, method.source);
 }
 
 Plan make_plan(const Problem& problem, const std::vector<Setting>& settings, std::size_t budget,

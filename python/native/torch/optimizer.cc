@@ -62,37 +62,11 @@ std::string outcome(const Work& work) {
   }
 }
 
-/// Options with every field as the library has it, and an optimizer without parameters.
-struct Kind {
-  std::unique_ptr<Options> (*options)();
-  std::unique_ptr<Optimizer> (*optimizer)();
-};
-
-template <class RuleOptions>
-Kind kind_of() {
-  return {[]() -> std::unique_ptr<Options> { return std::make_unique<RuleOptions>(); },
-          []() -> std::unique_ptr<Optimizer> {
-            return std::make_unique<Rule<RuleOptions>>(
-                std::vector<torch::optim::OptimizerParamGroup>{});
-          }};
-}
-
-const std::map<std::string, Kind>& kinds() {
-  static const std::map<std::string, Kind> kKinds = {
-      {"diag-to", kind_of<DiagonalTOOptions>()}, {"ro-to", kind_of<RankOneTOOptions>()},
-      {"full-to", kind_of<FullTOOptions>()},     {"block-to", kind_of<BlockTOOptions>()},
-      {"adam-to", kind_of<AdamTOOptions>()},     {"adam", kind_of<AdamOptions>()},
-      {"adamw", kind_of<AdamWOptions>()},        {"momentum", kind_of<MomentumOptions>()},
-      {"nesterov", kind_of<NesterovOptions>()},  {"sgd", kind_of<SGDOptions>()},
-      {"adagrad", kind_of<AdagradOptions>()},    {"rmsprop", kind_of<RMSPropOptions>()},
-      {"lion", kind_of<LionOptions>()}};
-  return kKinds;
-}
-
 /// An optimizer with options as texts, by the names of docs/torch.md.
 class Core : public torch::CustomClassHolder {
  public:
-  explicit Core(const std::string& rule) : kind_(kinds().at(rule)), optimizer_(kind_.optimizer()) {}
+  explicit Core(const std::string& rule)
+      : kind_(detail::kinds().at(rule)), optimizer_(kind_.optimizer({}, *kind_.options())) {}
 
   Texts default_options() const { return to_dict(detail::to_text(*kind_.options())); }
 
@@ -172,7 +146,7 @@ class Core : public torch::CustomClassHolder {
   }
 
  private:
-  const Kind& kind_;
+  const detail::Kind& kind_;
   std::unique_ptr<Optimizer> optimizer_;
 };
 

@@ -135,7 +135,7 @@ def default_grid(
 
     ``lr`` goes from 0.3 to 100 times 1 / L, where L bounds the curvature of a batch's loss; for
     rules that scale their steps (Adam, ...) from 0.1 to 30 divided by the mean of sum |x_i|. The
-    trainable ones have ``alpha`` and ``beta`` besides, and all of them ``decay`` 1 and 0.8.
+    trainable ones have ``alpha`` and ``beta`` besides, and all of them ``decay`` 0.8 and 1.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def default_grid(
     >>> from tandem import lab
     >>> X = np.eye(10)
     >>> lab.default_grid("adam", X, np.arange(10) % 2)["decay"]
-    [1, 0.8]
+    [0.8, 1.0]
     """
     task, _ = _arrays.task("grid", X, y, 1.0, None)
     size = min(64, task.rows) if batch is None else count(batch, "batch", 1)

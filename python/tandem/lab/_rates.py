@@ -13,8 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 from tandem import _lab
+from tandem._rules import RULES, Rule
 
-SCALED = frozenset({"adagrad", "rmsprop", "adam", "adamw", "lion", "adam-to"})
+
+def _rule(method: str) -> Rule:
+    return RULES[_lab.parse_method(method)[1]]
 
 
 def curvature(scales: dict[str, float], rows: int, batch: int, lambda_: float) -> float:
@@ -31,7 +34,7 @@ def curvature(scales: dict[str, float], rows: int, batch: int, lambda_: float) -
 def unit(method: str, task: _lab.Task, batch: int, lambda_: float) -> float:
     """1 / L, or for rules that scale their steps 1 / (mean sum of |x_i|)."""
     scales = _lab.scales(task)
-    if _lab.parse_method(method)[1] in SCALED:
+    if _rule(method).scales_steps:
         size = scales["mean_sum"]
     else:
         size = curvature(scales, task.rows, batch, lambda_)
@@ -40,21 +43,31 @@ def unit(method: str, task: _lab.Task, batch: int, lambda_: float) -> float:
 
 def default_lr(method: str, task: _lab.Task, batch: int, lambda_: float) -> float:
     """1 / L, half of what is stable; where steps are scaled, a tenth of a logit a step."""
-    scaled = _lab.parse_method(method)[1] in SCALED
-    return (0.1 if scaled else 1.0) * unit(method, task, batch, lambda_)
+    return (0.1 if _rule(method).scales_steps else 1.0) * unit(method, task, batch, lambda_)
+
+
+def _points(low: float, high: float, count: int) -> list[float]:
+    """Even in the logarithm, with one digit: 0.1, 0.3, 1, 3, 10, 30."""
+    ratio = (high / low) ** (1 / max(count - 1, 1))
+    return [float(f"{low * ratio**i:.1g}") for i in range(count)]
 
 
 def default_grid(method: str, task: _lab.Task, batch: int, lambda_: float) -> dict[str, Any]:
-    """Rates over two or three decades around the unit, with and without decay."""
-    rule = _lab.parse_method(method)[1]
-    one = unit(method, task, batch, lambda_)
-    multiples = (0.1, 0.3, 1, 3, 10, 30) if rule in SCALED else (0.3, 1, 3, 10, 30, 100)
-    grid: dict[str, Any] = {"lr": [float(f"{m * one:.2g}") for m in multiples]}
-    if rule.endswith("-to"):
-        # What A learns in a step grows with the squares of the weights that it sees at once.
-        weights = task.features * task.classes
-        seen = {"diag-to": 1, "adam-to": 1, "block-to": 16}.get(rule, weights)
-        grid["alpha"] = [0] + [float(f"{a / seen:.2g}") for a in (0.01, 0.1)]
-        grid["beta"] = [0.1, 0.5]
-    grid["decay"] = [1, 0.8]
+    """What the rule's declaration says about tuning, on the scale of the data."""
+    rule = _rule(method)
+    # What A learns in a step grows with the squares of the weights that it sees at once.
+    seen = {"": 1, "1": 1, "block": 16}.get(
+        rule.weights_per_estimate, task.features * task.classes
+    )
+    grid: dict[str, Any] = {}
+    for option, tuning in rule.tuning.items():
+        if option == "lr":
+            one = unit(method, task, batch, lambda_)
+            multiples = _points(tuning["least_multiple"], tuning["most_multiple"], tuning["points"])
+            grid[option] = [float(f"{m * one:.2g}") for m in multiples]
+            continue
+        values = _points(tuning["low"], tuning["high"], tuning["points"])
+        if option == "alpha":
+            values = [float(f"{value / seen:.2g}") for value in values]
+        grid[option] = [0, *values] if tuning["zero_too"] else values
     return grid

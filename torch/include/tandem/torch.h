@@ -6,3 +6,4 @@
 #include <tandem/torch/module_to.h>
 #include <tandem/torch/optimizer.h>
 #include <tandem/torch/options.h>
+#include <tandem/torch/rules.h>

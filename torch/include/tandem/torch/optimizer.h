@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The optimizers. They step over the tensors' own memory with the kernels of the library, on
+// What all optimizers share; those of each rule are in rules.h. They step over the tensors' own memory with the kernels of the library, on
 // torch's threads.
 #pragma once
 
@@ -83,19 +83,5 @@ class Rule : public Optimizer {
   explicit Rule(std::vector<torch::Tensor> parameters, const RuleOptions& defaults = {})
       : Rule(std::vector<torch::optim::OptimizerParamGroup>{{std::move(parameters)}}, defaults) {}
 };
-
-using DiagonalTO = Rule<DiagonalTOOptions>;
-using RankOneTO = Rule<RankOneTOOptions>;
-using FullTO = Rule<FullTOOptions>;
-using BlockTO = Rule<BlockTOOptions>;
-using AdamTO = Rule<AdamTOOptions>;
-using Adam = Rule<AdamOptions>;
-using AdamW = Rule<AdamWOptions>;
-using Momentum = Rule<MomentumOptions>;
-using Nesterov = Rule<NesterovOptions>;
-using SGD = Rule<SGDOptions>;
-using Adagrad = Rule<AdagradOptions>;
-using RMSProp = Rule<RMSPropOptions>;
-using Lion = Rule<LionOptions>;
 
 }  // namespace tandem::optim

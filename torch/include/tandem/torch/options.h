@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
-// Options in torch's own style, `DiagonalTOOptions(0.1).alpha(0.01).beta(1.0)`, with the names and
-// defaults of <tandem/options.h> but for one: in the rules that torch also has, `weight_decay` is
-// what torch means by it (see the table in docs/torch.md).
+// What the options of all rules have in common. They are in torch's own style,
+// `DiagonalTOOptions(0.1).alpha(0.01).beta(1.0)`, with the names and defaults of <tandem/options.h>
+// but for one: in the rules that torch also has, `weight_decay` is what torch means by it (see the
+// table in docs/torch.md). Those of each rule are in rules.h.
 //
 // An option that a parameter group leaves unset is the optimizer's, not the type's default.
 #pragma once
 
-#include <tandem/options.h>
+#include <tandem/choices.h>
 #include <torch/optim/optimizer.h>
 
 #include <cstdint>
@@ -99,7 +100,8 @@ class OptionsOf : public Options {
   Derived& self() { return static_cast<Derived&>(*this); }
 };
 
-// A setter and getters for a field; torch's TORCH_ARG, but the field knows that it was set.
+// For rules.h: a setter and getters for a field; torch's TORCH_ARG, but the field knows that it was
+// set.
 #define TANDEM_TORCH_OPTION(type, name)                    \
  public:                                                   \
   auto name(const type& value)->decltype(*this) {          \
@@ -137,142 +139,6 @@ class OptionsOf : public Options {
   TANDEM_TORCH_OPTION(double, normalize_eps) \
   TANDEM_TORCH_OPTION(bool, schedule_all)
 
-/// Diag-TO.
-class DiagonalTOOptions : public OptionsOf<DiagonalTOOptions> {
-  TANDEM_TORCH_COMMON(DiagonalTOOptions, "diag-to", 0.01, 0.0)
-  TANDEM_TORCH_TRAINABLE()
-};
-
-/// RO-TO.
-class RankOneTOOptions : public OptionsOf<RankOneTOOptions> {
-  TANDEM_TORCH_COMMON(RankOneTOOptions, "ro-to", 0.01, 0.0)
-  TANDEM_TORCH_TRAINABLE()
-  TANDEM_TORCH_OPTION(Scope, scope)
-
- private:
-  detail::Option<Scope> scope_ = Scope::whole;
-};
-
-/// Full-TO: `form` and `memory_limit` (bytes, of each scope) as in tandem::FullTOOptions.
-class FullTOOptions : public OptionsOf<FullTOOptions> {
-  TANDEM_TORCH_COMMON(FullTOOptions, "full-to", 0.01, 0.0)
-  TANDEM_TORCH_TRAINABLE()
-  TANDEM_TORCH_OPTION(Scope, scope)
-  TANDEM_TORCH_OPTION(Form, form)
-  TANDEM_TORCH_OPTION(std::uint64_t, memory_limit)
-
- private:
-  detail::Option<Scope> scope_ = Scope::whole;
-  detail::Option<Form> form_ = Form::automatic;
-  detail::Option<std::uint64_t> memory_limit_ = std::uint64_t{4} << 30;
-};
-
-/// Block-TO: blocks start anew in each tensor.
-class BlockTOOptions : public OptionsOf<BlockTOOptions> {
-  TANDEM_TORCH_COMMON(BlockTOOptions, "block-to", 0.01, 0.0)
-  TANDEM_TORCH_TRAINABLE()
-  TANDEM_TORCH_OPTION(std::uint64_t, block)
-
- private:
-  detail::Option<std::uint64_t> block_ = std::uint64_t{16};
-};
-
-/// Adam-TO.
-class AdamTOOptions : public OptionsOf<AdamTOOptions> {
-  TANDEM_TORCH_COMMON(AdamTOOptions, "adam-to", 0.001, 0.0)
-  TANDEM_TORCH_TRAINABLE()
-  TANDEM_TORCH_OPTION(double, beta2)
-  TANDEM_TORCH_OPTION(double, eps)
-
- private:
-  detail::Option<double> beta2_ = 0.999;
-  detail::Option<double> eps_ = 1e-8;
-};
-
 using Betas = std::tuple<double, double>;
-
-/// As torch::optim::AdamOptions, without amsgrad; weight_decay adds to the gradient.
-class AdamOptions : public OptionsOf<AdamOptions> {
-  TANDEM_TORCH_COMMON(AdamOptions, "adam", 0.001, 0.0)
-  TANDEM_TORCH_OPTION(Betas, betas)
-  TANDEM_TORCH_OPTION(double, eps)
-
- private:
-  detail::Option<Betas> betas_ = Betas(0.9, 0.999);
-  detail::Option<double> eps_ = 1e-8;
-};
-
-/// As torch::optim::AdamWOptions, without amsgrad; weight_decay (0.01) is decoupled.
-class AdamWOptions : public OptionsOf<AdamWOptions> {
-  TANDEM_TORCH_COMMON(AdamWOptions, "adamw", 0.001, 0.01)
-  TANDEM_TORCH_OPTION(Betas, betas)
-  TANDEM_TORCH_OPTION(double, eps)
-
- private:
-  detail::Option<Betas> betas_ = Betas(0.9, 0.999);
-  detail::Option<double> eps_ = 1e-8;
-};
-
-/// b = momentum b + (1 - momentum) g; `form(MomentumForm::torch)` is torch's SGD with momentum.
-/// weight_decay adds to the gradient.
-class MomentumOptions : public OptionsOf<MomentumOptions> {
-  TANDEM_TORCH_COMMON(MomentumOptions, "momentum", 0.01, 0.0)
-  TANDEM_TORCH_OPTION(double, momentum)
-  TANDEM_TORCH_OPTION(MomentumForm, form)
-
- private:
-  detail::Option<double> momentum_ = 0.9;
-  detail::Option<MomentumForm> form_ = MomentumForm::ema;
-};
-
-/// As torch's SGD(nesterov = true); weight_decay adds to the gradient.
-class NesterovOptions : public OptionsOf<NesterovOptions> {
-  TANDEM_TORCH_COMMON(NesterovOptions, "nesterov", 0.01, 0.0)
-  TANDEM_TORCH_OPTION(double, momentum)
-
- private:
-  detail::Option<double> momentum_ = 0.9;
-};
-
-/// weight_decay adds to the gradient.
-class SGDOptions : public OptionsOf<SGDOptions> {
-  TANDEM_TORCH_COMMON(SGDOptions, "sgd", 0.01, 0.0)
-};
-
-/// As torch::optim::AdagradOptions without lr_decay; weight_decay adds to the gradient.
-class AdagradOptions : public OptionsOf<AdagradOptions> {
-  TANDEM_TORCH_COMMON(AdagradOptions, "adagrad", 0.01, 0.0)
-  TANDEM_TORCH_OPTION(double, initial_accumulator_value)
-  TANDEM_TORCH_OPTION(double, eps)
-
- private:
-  detail::Option<double> initial_accumulator_value_ = 0.0;
-  detail::Option<double> eps_ = 1e-10;
-};
-
-/// As torch::optim::RMSpropOptions without momentum and centered; torch's alpha is beta2 here.
-/// weight_decay adds to the gradient.
-class RMSPropOptions : public OptionsOf<RMSPropOptions> {
-  TANDEM_TORCH_COMMON(RMSPropOptions, "rmsprop", 0.01, 0.0)
-  TANDEM_TORCH_OPTION(double, beta2)
-  TANDEM_TORCH_OPTION(double, eps)
-
- private:
-  detail::Option<double> beta2_ = 0.99;
-  detail::Option<double> eps_ = 1e-8;
-};
-
-/// Lion; weight_decay is decoupled.
-class LionOptions : public OptionsOf<LionOptions> {
-  TANDEM_TORCH_COMMON(LionOptions, "lion", 1e-4, 0.0)
-  TANDEM_TORCH_OPTION(Betas, betas)
-
- private:
-  detail::Option<Betas> betas_ = Betas(0.9, 0.99);
-};
-
-#undef TANDEM_TORCH_TRAINABLE
-#undef TANDEM_TORCH_COMMON
-#undef TANDEM_TORCH_OPTION
 
 }  // namespace tandem::optim

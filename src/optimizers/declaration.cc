@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "optimizers/declaration.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "optimizers/rules/all.h"
+
+namespace tandem::rules {
+
+Option Option::in_torch(std::string torch_name) && {
+  torch = std::move(torch_name);
+  return std::move(*this);
+}
+
+Option Option::because(std::string why) && {
+  help = std::move(why);
+  return std::move(*this);
+}
+
+Option rate(std::string name, double value, std::string help) {
+  return {std::move(name), Schedule(value), std::move(help)};
+}
+Option number(std::string name, double value, Range range, std::string help) {
+  return {std::move(name), value, std::move(help), range};
+}
+Option flag(std::string name, bool value, std::string help) {
+  return {std::move(name), value, std::move(help)};
+}
+Option count(std::string name, std::size_t value, Range range, std::string help) {
+  return {std::move(name), value, std::move(help), range};
+}
+Option starting_values(std::string name, std::string help) {
+  return {.name = std::move(name),
+          .default_value = std::vector<double>{},
+          .help = std::move(help),
+          .torch = "-"};
+}
+
+const std::vector<std::string>& choices_of(std::string_view enumeration) {
+  // In the order of the enums.
+  static const std::vector<std::string> kOnNonFinite = {"raise", "skip", "ignore"};
+  static const std::vector<std::string> kForm = {"automatic", "dense", "span"};
+  static const std::vector<std::string> kMomentumForm = {"ema", "torch"};
+  static const std::vector<std::string> kNone;
+  if (enumeration == "OnNonFinite") return kOnNonFinite;
+  if (enumeration == "Form") return kForm;
+  if (enumeration == "MomentumForm") return kMomentumForm;
+  return kNone;
+}
+
+Option choice(std::string name, std::string enumeration, std::size_t value, std::string help) {
+  const std::vector<std::string> choices = choices_of(enumeration);
+  return {.name = std::move(name),
+          .default_value = Choice{value},
+          .help = std::move(help),
+          .enumeration = std::move(enumeration),
+          .choices = choices};
+}
+
+namespace {
+
+/// Rates and decay first, what all rules have last.
+std::vector<Option> complete_options(const Declaration& rule) {
+  std::vector<Option> all;
+  const auto is_rate = [](const Option& option) {
+    return std::holds_alternative<Schedule>(option.default_value);
+  };
+  std::copy_if(rule.options.begin(), rule.options.end(), std::back_inserter(all), is_rate);
+  all.push_back(number("decay", 1, Range::factor,
+                       rule.trainable() ? "lr, alpha and beta are multiplied by decay^epoch."
+                                        : "lr is multiplied by decay^epoch.")
+                    .not_in_torch());
+  std::remove_copy_if(rule.options.begin(), rule.options.end(), std::back_inserter(all), is_rate);
+  all.push_back(
+      number("l2", 0, Range::non_negative, "Adds l2 * w to the gradient.")
+          .in_torch(rule.torch_decouples ? (rule.trainable() ? "" : "-") : "weight_decay"));
+  all.push_back(number("weight_decay", rule.weight_decay, Range::non_negative,
+                       "Multiplies the weights by 1 - lr * weight_decay.")
+                    .in_torch(rule.torch_decouples ? "" : "-"));
+  all.push_back(Option{.name = "projection",
+                       .default_value = Projection(),
+                       .help = "None, an l2 ball about 0 over all segments together, or a box.",
+                       .torch = "-"});
+  all.push_back(choice("on_nonfinite", "OnNonFinite", 0,
+                       "A gradient with NaN or infinity: raise an error, skip the step and count "
+                       "it, or ignore: do not look, which saves one read of the gradient."));
+  return all;
+}
+
+}  // namespace
+
+const std::vector<Option>& Declaration::all_options() const { return complete; }
+
+const Option* Declaration::find(std::string_view option) const {
+  const auto found = std::find_if(complete.begin(), complete.end(),
+                                  [&](const Option& one) { return one.name == option; });
+  return found == complete.end() ? nullptr : &*found;
+}
+
+const std::vector<Declaration>& declarations() {
+  static const std::vector<Declaration> kAll = [] {
+    std::vector<Declaration> all = declare_all();
+    for (Declaration& rule : all) rule.complete = complete_options(rule);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const Declaration& x, const Declaration& y) { return x.order < y.order; });
+    return all;
+  }();
+  return kAll;
+}
+
+const Declaration* find_declaration(std::string_view name) {
+  const std::vector<Declaration>& all = declarations();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const Declaration& one) { return one.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+}  // namespace tandem::rules
