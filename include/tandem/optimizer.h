@@ -6,6 +6,7 @@
 #include <tandem/bfloat16.h>
 #include <tandem/executor.h>
 #include <tandem/schedule.h>
+#include <tandem/state.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -78,6 +79,28 @@ class Optimizer {
   void prepare(std::span<const Segment<float>> segments);
   void prepare(std::span<const Segment<double>> segments);
   void prepare(std::span<const Segment<BFloat16>> segments);
+
+  /// The two phases of a step, for a model whose parts are on several machines: sums over the weights
+  /// here, to which those of the other machines are added, and the step. gather changes nothing.
+  GatheredSums gather(std::span<const Segment<float>> segments);
+  GatheredSums gather(std::span<const Segment<double>> segments);
+  GatheredSums gather(std::span<const Segment<BFloat16>> segments);
+  void apply(std::span<const Segment<float>> segments, const GatheredSums& totals);
+  void apply(std::span<const Segment<double>> segments, const GatheredSums& totals);
+  void apply(std::span<const Segment<BFloat16>> segments, const GatheredSums& totals,
+             const Rounding& rounding = {});
+
+  /// The arrays that the next step on weights of this type needs if the state is in the caller's
+  /// memory: a new state, or the one in `memory`, of which only the scalars are looked at.
+  std::vector<StateNeed> state_needs(ElementType weights,
+                                     std::span<const StateMemory> memory = {}) const;
+  /// Makes steps on state in the caller's memory from now on, with the same bits as in its own.
+  /// `start` fills it with starting values; otherwise what is there is the state, the clock
+  /// included, and another optimizer with the same options goes on from it. To be called again where
+  /// state_needs has changed (Full-TO), where memory has moved, or where somebody else wrote to it;
+  /// throws std::invalid_argument and changes nothing in the caller's memory where it is missing
+  /// something.
+  void use_memory(ElementType weights, std::span<const StateMemory> memory, bool start);
 
   /// Tells schedules that count epochs to move on.
   void epoch_end();

@@ -10,4 +10,5 @@
 #include <tandem/projection.h>
 #include <tandem/registry.h>
 #include <tandem/schedule.h>
+#include <tandem/state.h>
 #include <tandem/version.h>

@@ -35,7 +35,7 @@ RULES: dict[str, Rule] = {
             "schedule_all": ("flag",),
             "on_nonfinite": ("choice", "raise", "skip", "ignore"),
         },
-        ("A", "b"),
+        ("A", "b", "u", "v", "history", "products", "weights_at", "rows"),
         False,
         "d",
         {

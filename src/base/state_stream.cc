@@ -102,18 +102,39 @@ void StateWriter::text(std::string_view name, std::string_view value) {
   bytes(value.data(), value.size());
 }
 
-void StateWriter::array(std::string_view name, std::span<const float> values) {
-  header(kFloats, name);
-  const std::uint64_t length = values.size();
-  bytes(&length, sizeof length);
-  bytes(values.data(), values.size_bytes());
+namespace {
+
+template <class T>
+std::uint64_t total_of(std::span<const std::span<T>> parts) {
+  std::uint64_t total = 0;
+  for (const std::span<T> part : parts) total += part.size();
+  return total;
 }
 
-void StateWriter::array(std::string_view name, std::span<const double> values) {
-  header(kDoubles, name);
-  const std::uint64_t length = values.size();
+}  // namespace
+
+template <class T>
+void StateWriter::parts_of(char kind, std::string_view name,
+                           std::span<const std::span<const T>> parts) {
+  header(kind, name);
+  const std::uint64_t length = total_of(parts);
   bytes(&length, sizeof length);
-  bytes(values.data(), values.size_bytes());
+  for (const std::span<const T> part : parts) bytes(part.data(), part.size_bytes());
+}
+
+void StateWriter::array_in_parts(std::string_view name,
+                                 std::span<const std::span<const float>> parts) {
+  parts_of(kFloats, name, parts);
+}
+void StateWriter::array_in_parts(std::string_view name,
+                                 std::span<const std::span<const double>> parts) {
+  parts_of(kDoubles, name, parts);
+}
+void StateWriter::array(std::string_view name, std::span<const float> values) {
+  array_in_parts(name, std::span(&values, 1));
+}
+void StateWriter::array(std::string_view name, std::span<const double> values) {
+  array_in_parts(name, std::span(&values, 1));
 }
 
 void StateWriter::finish() {
@@ -207,22 +228,28 @@ std::string StateReader::text(std::string_view name) {
 }
 
 template <class T>
-void StateReader::array_of(char kind, std::string_view name, std::span<T> values) {
+void StateReader::parts_of(char kind, std::string_view name, std::span<const std::span<T>> parts) {
   header(kind, name);
   std::uint64_t length = 0;
   bytes(&length, sizeof length);
-  if (length != values.size()) {
+  if (const std::uint64_t expected = total_of(parts); length != expected) {
     throw StateError(fmt::format("Invalid state: array '{}' has {} values, expected {}", name,
-                                 length, values.size()));
+                                 length, expected));
   }
-  bytes(values.data(), values.size_bytes());
+  for (const std::span<T> part : parts) bytes(part.data(), part.size_bytes());
 }
 
+void StateReader::array_in_parts(std::string_view name, std::span<const std::span<float>> parts) {
+  parts_of(kFloats, name, parts);
+}
+void StateReader::array_in_parts(std::string_view name, std::span<const std::span<double>> parts) {
+  parts_of(kDoubles, name, parts);
+}
 void StateReader::array(std::string_view name, std::span<float> values) {
-  array_of(kFloats, name, values);
+  array_in_parts(name, std::span<const std::span<float>>(&values, 1));
 }
 void StateReader::array(std::string_view name, std::span<double> values) {
-  array_of(kDoubles, name, values);
+  array_in_parts(name, std::span<const std::span<double>>(&values, 1));
 }
 
 void StateReader::finish() {

@@ -29,10 +29,15 @@ class StateWriter {
   void text(std::string_view name, std::string_view value);
   void array(std::string_view name, std::span<const float> values);
   void array(std::string_view name, std::span<const double> values);
+  /// One array whose values lie in several places, one after the other.
+  void array_in_parts(std::string_view name, std::span<const std::span<const float>> parts);
+  void array_in_parts(std::string_view name, std::span<const std::span<const double>> parts);
   /// Writes the checksum; throws std::runtime_error if the stream did not take everything.
   void finish();
 
  private:
+  template <class T>
+  void parts_of(char kind, std::string_view name, std::span<const std::span<const T>> parts);
   void header(char kind, std::string_view name);
   void bytes(const void* data, std::size_t size);
 
@@ -57,12 +62,14 @@ class StateReader {
   /// Fills `values`; an array of another length in the file is an error.
   void array(std::string_view name, std::span<float> values);
   void array(std::string_view name, std::span<double> values);
+  void array_in_parts(std::string_view name, std::span<const std::span<float>> parts);
+  void array_in_parts(std::string_view name, std::span<const std::span<double>> parts);
   /// Checks the checksum. Nothing that was read may be used before.
   void finish();
 
  private:
   template <class T>
-  void array_of(char kind, std::string_view name, std::span<T> values);
+  void parts_of(char kind, std::string_view name, std::span<const std::span<T>> parts);
   void header(char kind, std::string_view name);
   void bytes(void* data, std::size_t size);
 

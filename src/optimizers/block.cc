@@ -21,24 +21,22 @@ constexpr std::size_t kElementsPerThread = std::size_t{1} << 17;
 template <class T>
 class Block : public TrainableEstimator<T> {
  public:
-  Block(const detail::TrainableSpec& spec, std::size_t dimension, std::size_t block)
+  Block(const detail::TrainableSpec& spec, std::size_t dimension, std::size_t block,
+        StateOwner owner)
       : TrainableEstimator<T>(spec),
         dimension_(dimension),
         block_(std::min(block, dimension)),
         blocks_((dimension + block_ - 1) / block_),
-        matrix_((blocks_ - 1) * block_ * block_ + size(blocks_ - 1) * size(blocks_ - 1)),
-        b_(dimension),
+        matrix_((blocks_ - 1) * block_ * block_ + size(blocks_ - 1) * size(blocks_ - 1), owner),
+        b_(dimension, owner),
         weights_(dimension),
         gradient_(dimension),
         estimate_(dimension),
-        sums_(blocks_ == 1 ? dimension : blocks_) {
-    fill_from<T>(spec.initial_a, matrix_);
-    fill_from<T>(spec.initial_b, b_);
-  }
+        sums_(blocks_ == 1 ? dimension : blocks_) {}
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
 
-  void gather(const Step<T>& step, kernels::PassScalars<T>&) override {
+  void ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>&) override {
     flatten_weights(step, weights_.data());
     flatten_gradient(step, gradient_.data());
     std::fill(sums_.begin(), sums_.end(), kernels::PassSums{});
@@ -68,31 +66,28 @@ class Block : public TrainableEstimator<T> {
     this->last_.delta = total.delta;
   }
 
-  kernels::PassStreams<T> streams() override {
-    kernels::PassStreams<T> streams;
-    streams.given = estimate_.data();
-    return streams;
-  }
+  const T* estimate() const override { return estimate_.data(); }
   std::size_t state_bytes() const override { return matrix_.bytes() + b_.bytes(); }
   std::size_t workspace_bytes() const override {
     return weights_.bytes() + gradient_.bytes() + estimate_.bytes() +
            sums_.size() * sizeof(kernels::PassSums);
   }
-  void save(StateWriter& writer) const override {
-    this->save_last(writer);
-    writer.count("block", block_);
-    writer.array("A", matrix_.span());
-    writer.array("b", b_.span());
-  }
-  void load(StateReader& reader) override {
-    this->load_last(reader);
-    const std::uint64_t block = reader.count("block");
+  void scalars(StateVisitor& visitor) override {
+    visit_diagnostics(visitor, this->last_);
+    std::uint64_t block = block_;
+    visitor.count("block", block);
     if (block != block_) {
       throw StateError("Invalid state: its blocks have " + std::to_string(block) +
                        " coordinates, expected " + std::to_string(block_));
     }
-    reader.array("A", matrix_.span());
-    reader.array("b", b_.span());
+  }
+  void arrays(StateVisitor& visitor) override {
+    visitor.array("A", matrix_);
+    visitor.array("b", b_);
+  }
+  void start() override {
+    matrix_.start_from(this->spec().initial_a);
+    b_.start_from(this->spec().initial_b);
   }
 
  private:
@@ -118,8 +113,8 @@ class Block : public TrainableEstimator<T> {
   std::size_t dimension_;
   std::size_t block_;
   std::size_t blocks_;
-  Buffer<T> matrix_;  // block after block, each row by row
-  Buffer<T> b_;
+  StateArray<T> matrix_;  // block after block, each row by row
+  StateArray<T> b_;
   Buffer<T> weights_;
   Buffer<T> gradient_;
   Buffer<T> estimate_;
@@ -130,12 +125,12 @@ class Block : public TrainableEstimator<T> {
 
 template <class T>
 std::unique_ptr<Estimator<T>> make_block(const detail::TrainableSpec& spec, std::size_t dimension,
-                                         std::size_t block) {
-  return std::make_unique<Block<T>>(spec, dimension, block);
+                                         std::size_t block, StateOwner owner) {
+  return std::make_unique<Block<T>>(spec, dimension, block, owner);
 }
 template std::unique_ptr<Estimator<float>> make_block(const detail::TrainableSpec&, std::size_t,
-                                                      std::size_t);
+                                                      std::size_t, StateOwner);
 template std::unique_ptr<Estimator<double>> make_block(const detail::TrainableSpec&, std::size_t,
-                                                       std::size_t);
+                                                       std::size_t, StateOwner);
 
 }  // namespace tandem

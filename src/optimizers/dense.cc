@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/kernels.h"
 #include "optimizers/full.h"
+#include "optimizers/state_visitors.h"
 
 namespace tandem {
 namespace {
@@ -16,47 +17,73 @@ constexpr std::size_t kElementsPerThread = std::size_t{1} << 18;
 }  // namespace
 
 template <class T>
-DenseEstimator<T>::DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension)
+DenseEstimator<T>::DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension,
+                                  StateOwner owner)
     : TrainableEstimator<T>(spec),
       dimension_(dimension),
-      base_(dimension * dimension),
-      base_is_zero_(spec.initial_a.empty()),
-      b_(dimension),
-      u_(kDelayed * dimension),
-      v_(kDelayed * dimension),
+      facts_{.base_is_zero = spec.initial_a.empty()},
+      base_(dimension * dimension, owner),
+      b_(dimension, owner),
+      u_(kDelayed * dimension, owner),
+      v_(kDelayed * dimension, owner),
       gradient_(dimension),
       estimate_(dimension),
+      u_rows_(kDelayed),
+      v_rows_(kDelayed),
       sums_((dimension + kernels::kBlock - 1) / kernels::kBlock) {
-  fill_from<T>(spec.initial_a, base_);
-  fill_from<T>(spec.initial_b, b_);
-  for (std::size_t k = 0; k < kDelayed; ++k) {
-    u_rows_.push_back(factor(u_, k));
-    v_rows_.push_back(factor(v_, k));
-  }
   history_.prepare(kDelayed + 1, dimension);
   products_.reserve(kDelayed + 1);
+  if (owner == StateOwner::engine) taken();
+}
+
+template <class T>
+void DenseEstimator<T>::start() {
+  base_.start_from(this->spec().initial_a);
+  b_.start_from(this->spec().initial_b);
+}
+
+template <class T>
+void DenseEstimator<T>::taken() {
+  for (std::size_t k = 0; k < kDelayed; ++k) {
+    u_rows_[k] = u_.data() + k * dimension_;
+    v_rows_[k] = v_.data() + k * dimension_;
+  }
+}
+
+template <class T>
+void DenseEstimator<T>::Facts::visit(StateVisitor& visitor) {
+  visitor.small("base_is_zero", base_is_zero, 1);
+  visitor.small("pending", pending, kDelayed);
+}
+
+template <class T>
+void DenseEstimator<T>::arrays(StateVisitor& visitor) {
+  visitor.array("A", base_);
+  visitor.array("b", b_);
+  visitor.array("u", u_);
+  visitor.array("v", v_);
 }
 
 template <class T>
 void DenseEstimator<T>::prepare(const Step<T>& step) {
-  if (pending_ == kDelayed) prepare_factors(step.executor, kDelayed);
+  if (facts_.pending == kDelayed) prepare_factors(step.executor, kDelayed);
 }
 
 template <class T>
-void DenseEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
+void DenseEstimator<T>::ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>&) {
   const auto& kernels = kernels::kernels<T>();
-  if (pending_ == kDelayed) {
+  if (facts_.pending == kDelayed) {
     add_factors(step.executor, u_rows_, v_rows_);
     release_factors();
-    pending_ = 0;
+    facts_.pending = 0;
   }
-  T* w = v_.data() + pending_ * dimension_;
+  T* w = v_.data() + facts_.pending * dimension_;
   flatten_weights(step, w);
   flatten_gradient(step, gradient_.data());
 
   // p = base w + sum of u_k (v_k.w)
   T* p = estimate_.data();
-  if (base_is_zero_) {
+  if (facts_.base_is_zero) {
     std::fill(p, p + dimension_, T{0});
   } else {
     parallel_ranges(step.executor, dimension_, kElementsPerThread / dimension_ + 1,
@@ -65,15 +92,16 @@ void DenseEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
                                             last - first, dimension_, p + first);
                     });
   }
-  const std::span<const T* const> u(u_rows_.data(), pending_);
-  history_.pass(step.executor, {v_rows_.data(), pending_ + 1}, dimension_, nullptr, nullptr, w);
+  const std::span<const T* const> u(u_rows_.data(), facts_.pending);
+  history_.pass(step.executor, {v_rows_.data(), facts_.pending + 1}, dimension_, nullptr, nullptr,
+                w);
   products_.assign(history_.dots().begin(), history_.dots().end());
   history_.pass(step.executor, u, dimension_, products_.data(), p, nullptr);
 
-  const auto gain = this->gain(step, history_.dots()[pending_]);
+  const auto gain = this->gain(step, history_.dots()[facts_.pending]);
   const kernels::BlockRates<T> rates{static_cast<T>(gain.alpha), static_cast<T>(gain.beta),
                                      static_cast<T>(gain.delta)};
-  T* u_new = u_.data() + pending_ * dimension_;
+  T* u_new = u_.data() + facts_.pending * dimension_;
   kernels::PassSums total;
   for (std::size_t block = 0; block < sums_.size(); ++block) {
     const std::size_t i = block * kernels::kBlock;
@@ -82,16 +110,9 @@ void DenseEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
     total.residual2 += sums_[block].residual2;
     total.gradient2 += sums_[block].gradient2;
   }
-  if (gain.alpha != 0) ++pending_;
+  if (gain.alpha != 0) ++facts_.pending;
   this->set_norms(total.residual2, total.gradient2);
   this->last_.delta = gain.delta;
-}
-
-template <class T>
-kernels::PassStreams<T> DenseEstimator<T>::streams() {
-  kernels::PassStreams<T> streams;
-  streams.given = estimate_.data();
-  return streams;
 }
 
 template <class T>
@@ -124,7 +145,7 @@ void DenseEstimator<T>::add_factors(Executor& executor, std::span<const T* const
   } else {
     run_tasks(executor, ranges_, update);
   }
-  base_is_zero_ = false;
+  facts_.base_is_zero = false;
 }
 
 template <class T>
@@ -135,29 +156,28 @@ std::size_t DenseEstimator<T>::workspace_bytes() const {
 
 template <class T>
 void DenseEstimator<T>::save(StateWriter& writer) const {
-  this->save_last(writer);
-  writer.count("base_is_zero", base_is_zero_ ? 1 : 0);
-  if (!base_is_zero_) writer.array("A", base_.span());
+  WriteState write(writer);
+  Diagnostics last = this->last_;
+  visit_diagnostics(write, last);
+  writer.count("base_is_zero", facts_.base_is_zero ? 1 : 0);
+  if (!facts_.base_is_zero) writer.array("A", base_.span());
   writer.array("b", b_.span());
   // The unapplied factors as they are: applying them now would change the bits of what follows.
-  writer.count("pending", pending_);
-  writer.array("u", u_.span().first(pending_ * dimension_));
-  writer.array("v", v_.span().first(pending_ * dimension_));
+  writer.count("pending", facts_.pending);
+  writer.array("u", u_.span().first(facts_.pending * dimension_));
+  writer.array("v", v_.span().first(facts_.pending * dimension_));
 }
 
 template <class T>
 void DenseEstimator<T>::load(StateReader& reader) {
-  this->load_last(reader);
-  base_is_zero_ = reader.count("base_is_zero", 1) == 1;
-  if (!base_is_zero_) {
-    reader.array("A", base_.span());
-  } else if (!this->spec().initial_a.empty()) {
-    base_ = Buffer<T>(dimension_ * dimension_);  // the state did not start from this matrix
-  }
+  ReadState read(reader);
+  visit_diagnostics(read, this->last_);
+  facts_.base_is_zero = reader.count("base_is_zero", 1) == 1;
+  if (!facts_.base_is_zero) reader.array("A", base_.span());
   reader.array("b", b_.span());
-  pending_ = reader.count("pending", kDelayed);
-  reader.array("u", u_.span().first(pending_ * dimension_));
-  reader.array("v", v_.span().first(pending_ * dimension_));
+  facts_.pending = reader.count("pending", kDelayed);
+  reader.array("u", u_.span().first(facts_.pending * dimension_));
+  reader.array("v", v_.span().first(facts_.pending * dimension_));
 }
 
 template class DenseEstimator<float>;

@@ -16,14 +16,17 @@ namespace tandem {
 template <class T>
 class DenseEstimator : public TrainableEstimator<T> {
  public:
-  DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension);
+  DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension, StateOwner owner);
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
   void prepare(const Step<T>& step) override;
-  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override;
-  kernels::PassStreams<T> streams() override;
+  void ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>& scalars) override;
+  const T* estimate() const override { return estimate_.data(); }
   std::size_t state_bytes() const override { return base_.bytes() + b_.bytes(); }
   std::size_t workspace_bytes() const override;
+  void arrays(StateVisitor& visitor) override;
+  void start() override;
+  void taken() override;
   void save(StateWriter& writer) const override;
   void load(StateReader& reader) override;
 
@@ -33,18 +36,22 @@ class DenseEstimator : public TrainableEstimator<T> {
   void release_factors() { scratch_ = Buffer<T>(); }
   std::span<T> b() { return b_.span(); }
 
- private:
-  const T* factor(const Buffer<T>& factors, std::size_t k) const {
-    return factors.data() + k * dimension_;
-  }
+  /// What it remembers beside arrays and diagnostics.
+  struct Facts {
+    bool base_is_zero = true;  // then a step need not read it: no update has reached it yet
+    std::size_t pending = 0;   // factors that are not in the base yet
+    void visit(StateVisitor& visitor);
+  };
+  const Facts& facts() const { return facts_; }
+  void set_facts(const Facts& facts) { facts_ = facts; }
 
+ private:
   std::size_t dimension_;
-  Buffer<T> base_;
-  bool base_is_zero_;  // then a step need not read it: no update has reached it yet
-  Buffer<T> b_;
-  Buffer<T> u_;
-  Buffer<T> v_;
-  std::size_t pending_ = 0;
+  Facts facts_;
+  StateArray<T> base_;
+  StateArray<T> b_;
+  StateArray<T> u_;
+  StateArray<T> v_;
 
   Buffer<T> gradient_;
   Buffer<T> estimate_;

@@ -10,26 +10,23 @@ namespace {
 template <class T>
 class Diagonal : public TrainableEstimator<T> {
  public:
-  Diagonal(const detail::TrainableSpec& spec, std::size_t dimension)
-      : TrainableEstimator<T>(spec), a_(dimension), b_(dimension) {
-    fill_from<T>(spec.initial_a, a_);
-    fill_from<T>(spec.initial_b, b_);
-  }
+  Diagonal(const detail::TrainableSpec& spec, const Layout& layout, StateOwner owner)
+      : TrainableEstimator<T>(spec), a_(layout, owner), b_(layout, owner) {}
 
   kernels::EstimatorStage stage() const override {
     return this->normalize() ? kernels::EstimatorStage::diagonal_normalized
                              : kernels::EstimatorStage::diagonal;
   }
-  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
+  void ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>& scalars) override {
     const auto [alpha, beta] = this->rates(step);
     scalars.alpha = static_cast<T>(alpha);
     scalars.beta = static_cast<T>(beta);
     scalars.eps = static_cast<T>(this->spec().eps);
   }
-  kernels::PassStreams<T> streams() override {
+  kernels::PassStreams<T> streams(std::size_t segment) override {
     kernels::PassStreams<T> streams;
-    streams.first = a_.data();
-    streams.second = b_.data();
+    streams.first = a_.part(segment);
+    streams.second = b_.part(segment);
     return streams;
   }
   void finish(const Step<T>&, const Outcome& outcome) override {
@@ -43,31 +40,31 @@ class Diagonal : public TrainableEstimator<T> {
     this->last_.delta = total.delta;
   }
   std::size_t state_bytes() const override { return a_.bytes() + b_.bytes(); }
-  void save(StateWriter& writer) const override {
-    this->save_last(writer);
-    writer.array("a", a_.span());
-    writer.array("b", b_.span());
+  void scalars(StateVisitor& visitor) override { visit_diagnostics(visitor, this->last_); }
+  void arrays(StateVisitor& visitor) override {
+    visitor.array("a", a_);
+    visitor.array("b", b_);
   }
-  void load(StateReader& reader) override {
-    this->load_last(reader);
-    reader.array("a", a_.span());
-    reader.array("b", b_.span());
+  void start() override {
+    a_.start_from(this->spec().initial_a);
+    b_.start_from(this->spec().initial_b);
   }
 
  private:
-  Buffer<T> a_;
-  Buffer<T> b_;
+  StateArray<T> a_;
+  StateArray<T> b_;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec,
-                                            std::size_t dimension) {
-  return std::make_unique<Diagonal<T>>(spec, dimension);
+std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec, const Layout& layout,
+                                            StateOwner owner) {
+  return std::make_unique<Diagonal<T>>(spec, layout, owner);
 }
-template std::unique_ptr<Estimator<float>> make_diagonal(const detail::TrainableSpec&, std::size_t);
+template std::unique_ptr<Estimator<float>> make_diagonal(const detail::TrainableSpec&,
+                                                         const Layout&, StateOwner);
 template std::unique_ptr<Estimator<double>> make_diagonal(const detail::TrainableSpec&,
-                                                          std::size_t);
+                                                          const Layout&, StateOwner);
 
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "base/parallel.h"
 #include "base/random.h"
 #include "kernels/narrow.h"
+#include "optimizers/state_visitors.h"
 
 namespace tandem {
 
@@ -41,22 +42,35 @@ void check_starting_values(const detail::Recipe& recipe) {
 }  // namespace
 
 template <class T>
-Engine<T>::Engine(const detail::Recipe& recipe, const Layout& layout)
+Engine<T>::Engine(const detail::Recipe& recipe, const Layout& layout, StateOwner owner)
     : recipe_(recipe),
       layout_(layout),
-      estimator_(make_estimator<T>(recipe, layout)),
+      estimator_(make_estimator<T>(recipe, layout, owner)),
       pass_(kernels_.pass(estimator_->stage(), recipe.scaling.stage)),
       sums_(layout.blocks()),
       scalars_(layout.segments()),
-      rates_(layout.segments()) {
+      rates_(layout.segments()),
+      streams_(layout.segments()) {
   check_starting_values<T>(recipe);
   if (recipe.scaling.stage == kernels::ScalingStage::second_moment) {
-    moment_ = Buffer<T>(layout.dimension());
-    if (recipe.scaling.initial != 0) {
-      std::fill(moment_.span().begin(), moment_.span().end(),
-                static_cast<T>(recipe.scaling.initial));
-    }
+    moment_ = StateArray<T>(layout, owner);
   }
+}
+
+template <class T>
+void Engine<T>::arrays(StateVisitor& visitor) {
+  if (!moment_.empty()) visitor.array("v", moment_);
+  estimator_->arrays(visitor);
+}
+
+template <class T>
+void Engine<T>::start() {
+  if (recipe_.scaling.initial == 0) {
+    moment_.start_from({});
+  } else {
+    moment_.fill(static_cast<T>(recipe_.scaling.initial));
+  }
+  estimator_->start();
 }
 
 template <class T>
@@ -143,15 +157,28 @@ void Engine<T>::prepare(std::span<const Segment<T>> segments, const Clock& clock
 }
 
 template <class T>
-bool Engine<T>::step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor) {
+GatheredSums Engine<T>::gather(std::span<const Segment<T>> segments, const Clock& clock,
+                               Executor& executor) {
   const Step<T> step = step_at(segments, clock, executor);
-  const bool vouched = estimator_->screen(step);
-  if (recipe_.on_nonfinite != OnNonFinite::ignore && !vouched && !finite(step)) return false;
+  GatheredSums sums;
+  const bool vouched = estimator_->gather(step, sums);
+  if (recipe_.on_nonfinite != OnNonFinite::ignore && !vouched && !finite(step)) sums.nonfinite = 1;
+  return sums;
+}
+
+template <class T>
+bool Engine<T>::apply(std::span<const Segment<T>> segments, const GatheredSums& totals,
+                      const Clock& clock, Executor& executor) {
+  const Step<T> step = step_at(segments, clock, executor);
+  const auto value = [&](std::size_t segment, std::size_t index) {
+    return static_cast<double>(segments[segment].gradient[index]);
+  };
+  if (!accept(step, totals, value)) return false;
   prepare(step);
   // Nothing is allocated and nothing fails from here on.
   kernels::PassScalars<T> scalars;
   scale_stage(step, scalars);
-  estimator_->gather(step, scalars);
+  estimator_->ready(step, totals, scalars);
   // What sums up must see a block at a time.
   const std::size_t together = kernels::sums_up(estimator_->stage()) ? 1 : layout_.blocks();
   run_pass(step, scalars, together, [&](const Layout::Block& block, const auto& use) {
@@ -167,8 +194,8 @@ bool Engine<T>::step(std::span<const Segment<T>> segments, const Clock& clock, E
 }
 
 template <class T>
-template <class Look, class Value>
-bool Engine<T>::finite(const Step<T>& step, const Look& look, const Value& value) const {
+template <class Look>
+bool Engine<T>::finite(const Step<T>& step, const Look& look) {
   // The first place by index, whichever thread finds one.
   std::atomic<std::size_t> first_bad{layout_.dimension()};
   const auto note = [&](const Layout::Block& block) {
@@ -188,12 +215,25 @@ bool Engine<T>::finite(const Step<T>& step, const Look& look, const Value& value
                       last = begin;
                     }
                   });
-  const std::size_t flat = first_bad.load();
-  if (flat == layout_.dimension()) return true;
+  first_bad_ = first_bad.load();
+  return first_bad_ == layout_.dimension();
+}
+
+template <class T>
+template <class Value>
+bool Engine<T>::accept(const Step<T>& step, const GatheredSums& totals, const Value& value) const {
+  if (!(totals.nonfinite > 0)) return true;
   if (recipe_.on_nonfinite == OnNonFinite::skip) return false;
+  if (first_bad_ >= layout_.dimension()) {
+    throw NonFiniteGradient(
+        fmt::format("{}: a gradient on another machine is not finite in step {}; weights and state "
+                    "are unchanged",
+                    recipe_.name, step.clock.step),
+        layout_.segments(), 0);
+  }
   std::size_t segment = 0;
-  while (flat >= layout_.offset(segment) + layout_.size(segment)) ++segment;
-  const std::size_t index = flat - layout_.offset(segment);
+  while (first_bad_ >= layout_.offset(segment) + layout_.size(segment)) ++segment;
+  const std::size_t index = first_bad_ - layout_.offset(segment);
   throw NonFiniteGradient(
       fmt::format("{}: the gradient of segment {} is {} at index {} in step {}; weights and state "
                   "are unchanged",
@@ -202,14 +242,11 @@ bool Engine<T>::finite(const Step<T>& step, const Look& look, const Value& value
 }
 
 template <class T>
-bool Engine<T>::finite(const Step<T>& step) const {
-  const auto look = [&](const Layout::Block& block) {
+bool Engine<T>::finite(const Step<T>& step) {
+  return finite(step, [&](const Layout::Block& block) {
     const Segment<T>& segment = step.segments[block.segment];
     if (left_out(segment)) return block.count;
     return kernels_.first_nonfinite(segment.gradient.data() + block.begin, block.count);
-  };
-  return finite(step, look, [&](std::size_t segment, std::size_t index) {
-    return static_cast<double>(step.segments[segment].gradient[index]);
   });
 }
 
@@ -237,20 +274,25 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
     scalars_[s].shrink = rates_[s].shrink;
     scalars_[s].l2 = static_cast<T>(recipe_.l2);
   }
-  const kernels::PassStreams<T> base = estimator_->streams();
+  for (std::size_t s = 0; s < streams_.size(); ++s) {
+    streams_[s] = estimator_->streams(s);
+    if (!moment_.empty()) streams_[s].moment = moment_.part(s);
+  }
+  const T* given = estimator_->estimate();
   const auto shifted = [](auto* stream, std::size_t by) {
     return stream == nullptr ? nullptr : stream + by;
   };
   const auto pass = [&](const Layout::Block& block) {
     kernels::PassSums sums;  // none, where the block is left out
     reach(block, [&](T* weights, const T* gradient) {
+      const kernels::PassStreams<T>& base = streams_[block.segment];
       const kernels::PassStreams<T> streams{weights,
                                             gradient,
-                                            shifted(base.given, block.flat),
-                                            shifted(base.first, block.flat),
-                                            shifted(base.second, block.flat),
-                                            shifted(base.third, block.flat),
-                                            shifted(moment_.data(), block.flat),
+                                            shifted(given, block.flat),
+                                            shifted(base.first, block.begin),
+                                            shifted(base.second, block.begin),
+                                            shifted(base.third, block.begin),
+                                            shifted(base.moment, block.begin),
                                             shifted(estimate_.data(), block.flat)};
       pass_(streams, scalars_[block.segment], block.count, &sums);
     });
@@ -331,46 +373,59 @@ void Engine<T>::prepare(std::span<const Segment<BFloat16>> segments, const Clock
 }
 
 template <class T>
-bool Engine<T>::step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                     const Clock& clock, Executor& executor) {
+GatheredSums Engine<T>::gather(std::span<const Segment<BFloat16>> segments, const Clock& clock,
+                               Executor& executor) {
   if constexpr (std::is_same_v<T, float>) {
-    return elementwise() ? step_elementwise(segments, rounding, clock, executor)
-                         : step_widened(segments, rounding, clock, executor);
+    if (!elementwise()) return gather(widen(segments, clock, executor), clock, executor);
+    GatheredSums sums;
+    if (recipe_.on_nonfinite == OnNonFinite::ignore) return sums;
+    const bool good = finite(step_at({}, clock, executor), [&](const Layout::Block& block) {
+      const Segment<BFloat16>& segment = segments[block.segment];
+      if (left_out(segment)) return block.count;
+      std::array<float, kernels::kBlock> gradient;
+      for (std::size_t begin = 0; begin < block.count; begin += kernels::kBlock) {
+        const std::size_t count = std::min(kernels::kBlock, block.count - begin);
+        kernels::widen(segment.gradient.data() + block.begin + begin, count, gradient.data());
+        const std::size_t at = kernels_.first_nonfinite(gradient.data(), count);
+        if (at < count) return begin + at;
+      }
+      return block.count;
+    });
+    if (!good) sums.nonfinite = 1;
+    return sums;
+  } else {
+    return {};
+  }
+}
+
+template <class T>
+bool Engine<T>::apply(std::span<const Segment<BFloat16>> segments, const GatheredSums& totals,
+                      const Rounding& rounding, const Clock& clock, Executor& executor) {
+  if constexpr (std::is_same_v<T, float>) {
+    return elementwise() ? apply_elementwise(segments, totals, rounding, clock, executor)
+                         : apply_widened(segments, totals, rounding, clock, executor);
   } else {
     return false;
   }
 }
 
 template <class T>
-bool Engine<T>::step_elementwise(std::span<const Segment<BFloat16>> segments,
-                                 const Rounding& rounding, const Clock& clock, Executor& executor) {
+bool Engine<T>::apply_elementwise(std::span<const Segment<BFloat16>> segments,
+                                  const GatheredSums& totals, const Rounding& rounding,
+                                  const Clock& clock, Executor& executor) {
   if constexpr (std::is_same_v<T, float>) {
     // Elementwise estimators look at the clock and the rates only.
     const Step<float> step = step_at({}, clock, executor);
-    if (recipe_.on_nonfinite != OnNonFinite::ignore) {
-      const auto look = [&](const Layout::Block& block) {
-        const Segment<BFloat16>& segment = segments[block.segment];
-        if (left_out(segment)) return block.count;
-        std::array<float, kernels::kBlock> gradient;
-        for (std::size_t begin = 0; begin < block.count; begin += kernels::kBlock) {
-          const std::size_t count = std::min(kernels::kBlock, block.count - begin);
-          kernels::widen(segment.gradient.data() + block.begin + begin, count, gradient.data());
-          const std::size_t at = kernels_.first_nonfinite(gradient.data(), count);
-          if (at < count) return begin + at;
-        }
-        return block.count;
-      };
-      const auto value = [&](std::size_t segment, std::size_t index) {
-        float wide = 0;
-        kernels::widen(&segments[segment].gradient[index], 1, &wide);
-        return static_cast<double>(wide);
-      };
-      if (!finite(step, look, value)) return false;
-    }
+    const auto value = [&](std::size_t segment, std::size_t index) {
+      float wide = 0;
+      kernels::widen(&segments[segment].gradient[index], 1, &wide);
+      return static_cast<double>(wide);
+    };
+    if (!accept(step, totals, value)) return false;
     prepare(step);
     kernels::PassScalars<float> scalars;
     scale_stage(step, scalars);
-    estimator_->gather(step, scalars);
+    estimator_->ready(step, totals, scalars);
     run_pass(step, scalars, 1, [&](const Layout::Block& block, const auto& use) {
       const Segment<BFloat16>& segment = segments[block.segment];
       if (left_out(segment)) return;
@@ -415,11 +470,12 @@ std::span<const Segment<float>> Engine<T>::widen(std::span<const Segment<BFloat1
 }
 
 template <class T>
-bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                             const Clock& clock, Executor& executor) {
+bool Engine<T>::apply_widened(std::span<const Segment<BFloat16>> segments,
+                              const GatheredSums& totals, const Rounding& rounding,
+                              const Clock& clock, Executor& executor) {
   if constexpr (std::is_same_v<T, float>) {
-    const std::span<const Segment<float>> wide = widen(segments, clock, executor);
-    if (!step(wide, clock, executor)) return false;
+    const std::span<const Segment<float>> wide = wide_;  // by gather
+    if (!apply(wide, totals, clock, executor)) return false;
     for_blocks(step_at(wide, clock, executor), [&](const Layout::Block& block) {
       const Segment<BFloat16>& segment = segments[block.segment];
       if (left_out(segment)) return;
@@ -435,13 +491,19 @@ bool Engine<T>::step_widened(std::span<const Segment<BFloat16>> segments, const 
 
 template <class T>
 void Engine<T>::save(StateWriter& writer) const {
-  if (!moment_.empty()) writer.array("v", moment_.span());
+  if (!moment_.empty()) {
+    WriteState write(writer);
+    write.array("v", const_cast<StateArray<T>&>(moment_));  // which only reads it
+  }
   estimator_->save(writer);
 }
 
 template <class T>
 void Engine<T>::load(StateReader& reader) {
-  if (!moment_.empty()) reader.array("v", moment_.span());
+  if (!moment_.empty()) {
+    ReadState read(reader);
+    read.array("v", moment_);
+  }
   estimator_->load(reader);
 }
 

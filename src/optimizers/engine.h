@@ -23,19 +23,25 @@ template <class T>
 class Engine {
  public:
   /// The recipe and the layout outlive the engine.
-  Engine(const detail::Recipe& recipe, const Layout& layout);
+  Engine(const detail::Recipe& recipe, const Layout& layout, StateOwner owner);
 
   /// Everything of a step that can fail, without the look at the gradient: checks the rates, and
   /// allocates. Changes neither weights nor state.
   void prepare(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
   void prepare(std::span<const Segment<BFloat16>> segments, const Clock& clock, Executor& executor);
-  /// Prepares by itself. False if the step was skipped. Whatever it throws, weights and state are
-  /// as they were.
-  bool step(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
+
+  /// A step in two phases. The first looks at weights and gradient and changes nothing. The second
+  /// takes the sums, to which those of other machines may have been added; it prepares by itself. False
+  /// if the step was skipped. Whatever it throws, weights and state are as they were.
+  GatheredSums gather(std::span<const Segment<T>> segments, const Clock& clock, Executor& executor);
+  bool apply(std::span<const Segment<T>> segments, const GatheredSums& totals, const Clock& clock,
+             Executor& executor);
   /// The same on bfloat16 weights: elementwise rules widen a block at a time, in the cache; the
-  /// others all of it, into a workspace. Of Engine<float> only.
-  bool step(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-            const Clock& clock, Executor& executor);
+  /// others all of it, into a workspace, from gather to apply. Of Engine<float> only.
+  GatheredSums gather(std::span<const Segment<BFloat16>> segments, const Clock& clock,
+                      Executor& executor);
+  bool apply(std::span<const Segment<BFloat16>> segments, const GatheredSums& totals,
+             const Rounding& rounding, const Clock& clock, Executor& executor);
 
   Estimator<T>& estimator() { return *estimator_; }
   const Estimator<T>& estimator() const { return *estimator_; }
@@ -50,17 +56,26 @@ class Engine {
     if (keep != !estimate_.empty()) estimate_ = Buffer<T>(keep ? layout_.dimension() : 0);
   }
   std::span<const T> estimate() const { return estimate_.span(); }
+  /// Shows what is remembered; see Estimator.
+  void scalars(StateVisitor& visitor) { estimator_->scalars(visitor); }
+  void arrays(StateVisitor& visitor);
+  /// Fills arrays that are new with starting values.
+  void start();
   void save(StateWriter& writer) const;
   void load(StateReader& reader);
 
  private:
   Step<T> step_at(std::span<const Segment<T>> segments, const Clock& clock,
                   Executor& executor) const;
-  /// `look(block)` gives the index of the first NaN or infinity in a block's gradient, or its
-  /// count; `value(segment, index)` is one element of it.
-  template <class Look, class Value>
-  bool finite(const Step<T>& step, const Look& look, const Value& value) const;
-  bool finite(const Step<T>& step) const;
+  /// Whether the gradient has no NaN and no infinity; otherwise remembers where the first one is.
+  /// `look(block)` gives its index in a block, or the block's count.
+  template <class Look>
+  bool finite(const Step<T>& step, const Look& look);
+  bool finite(const Step<T>& step);
+  /// False where the step is to be skipped; throws NonFiniteGradient. `value(segment, index)` is one
+  /// element of the gradient.
+  template <class Value>
+  bool accept(const Step<T>& step, const GatheredSums& totals, const Value& value) const;
   void scale_stage(const Step<T>& step, kernels::PassScalars<T>& scalars) const;
   /// `reach(block, use)` calls use(weights, gradient) with the block's memory, or not where it is
   /// left out; `together` is how many blocks it can reach at once.
@@ -77,10 +92,10 @@ class Engine {
   /// Copies of bfloat16 weights and gradients as float, with room for them.
   std::span<const Segment<float>> widen(std::span<const Segment<BFloat16>> segments,
                                         const Clock& clock, Executor& executor);
-  bool step_elementwise(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                        const Clock& clock, Executor& executor);
-  bool step_widened(std::span<const Segment<BFloat16>> segments, const Rounding& rounding,
-                    const Clock& clock, Executor& executor);
+  bool apply_elementwise(std::span<const Segment<BFloat16>> segments, const GatheredSums& totals,
+                         const Rounding& rounding, const Clock& clock, Executor& executor);
+  bool apply_widened(std::span<const Segment<BFloat16>> segments, const GatheredSums& totals,
+                     const Rounding& rounding, const Clock& clock, Executor& executor);
   void project(const Step<T>& step, Outcome& outcome);
   template <class Body>
   void for_blocks(const Step<T>& step, const Body& body) const;
@@ -90,7 +105,7 @@ class Engine {
   const Layout& layout_;
   std::unique_ptr<Estimator<T>> estimator_;
   kernels::Pass<T> pass_;
-  Buffer<T> moment_;                              // second moment, where the scaling has one
+  StateArray<T> moment_;                          // second moment, where the scaling has one
   Buffer<T> estimate_;                            // G of the last step, where it is kept
   Buffer<T> wide_weights_, wide_gradient_;        // of bfloat16 ones, where a rule needs them whole
   std::vector<Segment<float>> wide_;              // the same as segments
@@ -101,7 +116,9 @@ class Engine {
     T lr;
     T shrink;
   };
-  std::vector<Rates> rates_;  // a segment each, of the step under way
+  std::vector<Rates> rates_;                      // a segment each, of the step under way
+  std::vector<kernels::PassStreams<T>> streams_;  // the same
+  std::size_t first_bad_ = 0;                     // where gather found what is not finite
 };
 
 }  // namespace tandem

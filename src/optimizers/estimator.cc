@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "kernels/kernels.h"
 #include "optimizers/full.h"
+#include "optimizers/state_visitors.h"
 
 namespace tandem {
 
@@ -37,23 +38,18 @@ void TrainableEstimator<T>::set_norms(double residual2, double gradient2) {
 }
 
 template <class T>
-void TrainableEstimator<T>::save_last(StateWriter& writer) const {
-  writer.number("residual_norm", last_.residual_norm);
-  writer.number("gradient_norm", last_.gradient_norm);
-  writer.number("delta", last_.delta);
+void Estimator<T>::save(StateWriter& writer) const {
+  WriteState write(writer);
+  auto& self = const_cast<Estimator&>(*this);  // writing takes nothing in
+  self.scalars(write);
+  self.arrays(write);
 }
 
 template <class T>
-void TrainableEstimator<T>::load_last(StateReader& reader) {
-  last_.residual_norm = reader.number("residual_norm");
-  last_.gradient_norm = reader.number("gradient_norm");
-  last_.delta = reader.number("delta");
-}
-
-template <class T>
-void fill_from(std::span<const double> values, Buffer<T>& to) {
-  std::transform(values.begin(), values.end(), to.data(),
-                 [](double value) { return static_cast<T>(value); });
+void Estimator<T>::load(StateReader& reader) {
+  ReadState read(reader);
+  scalars(read);
+  arrays(read);
 }
 
 template <class T>
@@ -85,20 +81,21 @@ void flatten_gradient(const Step<T>& step, T* out) {
 }
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout) {
+std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout,
+                                             StateOwner owner) {
   if (!std::holds_alternative<detail::TrainableSpec>(recipe.estimator)) {
-    return make_average<T>(recipe, layout.dimension());
+    return make_average<T>(recipe, layout, owner);
   }
   const auto& trainable = std::get<detail::TrainableSpec>(recipe.estimator);
   switch (trainable.structure) {
     case detail::TrainableSpec::Structure::diagonal:
-      return make_diagonal<T>(trainable, layout.dimension());
+      return make_diagonal<T>(trainable, layout, owner);
     case detail::TrainableSpec::Structure::rank_one:
-      return make_rank_one<T>(trainable, layout);
+      return make_rank_one<T>(trainable, layout, owner);
     case detail::TrainableSpec::Structure::block:
-      return make_block<T>(trainable, layout.dimension(), trainable.block);
+      return make_block<T>(trainable, layout.dimension(), trainable.block, owner);
     case detail::TrainableSpec::Structure::full:
-      return make_full<T>(recipe, trainable, layout);
+      return make_full<T>(recipe, trainable, layout, owner);
   }
   return nullptr;
 }
@@ -107,13 +104,13 @@ template class Estimator<float>;
 template class Estimator<double>;
 template class TrainableEstimator<float>;
 template class TrainableEstimator<double>;
-template void fill_from<float>(std::span<const double>, Buffer<float>&);
-template void fill_from<double>(std::span<const double>, Buffer<double>&);
 template void flatten_weights<float>(const Step<float>&, float*);
 template void flatten_weights<double>(const Step<double>&, double*);
 template void flatten_gradient<float>(const Step<float>&, float*);
 template void flatten_gradient<double>(const Step<double>&, double*);
-template std::unique_ptr<Estimator<float>> make_estimator(const detail::Recipe&, const Layout&);
-template std::unique_ptr<Estimator<double>> make_estimator(const detail::Recipe&, const Layout&);
+template std::unique_ptr<Estimator<float>> make_estimator(const detail::Recipe&, const Layout&,
+                                                          StateOwner);
+template std::unique_ptr<Estimator<double>> make_estimator(const detail::Recipe&, const Layout&,
+                                                           StateOwner);
 
 }  // namespace tandem

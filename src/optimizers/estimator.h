@@ -17,6 +17,7 @@
 #include "kernels/pass.h"
 #include "optimizers/layout.h"
 #include "optimizers/recipe.h"
+#include "optimizers/state_array.h"
 
 namespace tandem {
 
@@ -53,27 +54,44 @@ class Estimator {
   virtual ~Estimator() = default;
 
   virtual kernels::EstimatorStage stage() const = 0;
-  /// Looks at the gradient without changing anything; true if it can vouch that all of it is
-  /// finite.
-  virtual bool screen(const Step<T>&) { return false; }
-  /// Allocates whatever gather and finish will need, and throws where the step cannot be made;
-  /// changes nothing that save() writes. After it a step does not throw.
+  /// Looks at weights and gradient without changing anything that is remembered: fills the sums that
+  /// the step needs, and tells whether it can vouch that all of the gradient is finite.
+  virtual bool gather(const Step<T>&, GatheredSums&) { return false; }
+  /// Allocates whatever ready and finish will need, and throws where the step cannot be made;
+  /// changes nothing that is remembered. After it a step does not throw.
   virtual void prepare(const Step<T>&) {}
-  /// Readies the fused pass: scalars that need all segments, or the whole estimate. Does not
-  /// allocate.
-  virtual void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) = 0;
-  /// The flat arrays that the stage reads and writes.
-  virtual kernels::PassStreams<T> streams() { return {}; }
+  /// Readies the fused pass: scalars, from sums over all that is stepped on anywhere, or the whole
+  /// estimate. Does not allocate.
+  virtual void ready(const Step<T>& step, const GatheredSums& totals,
+                     kernels::PassScalars<T>& scalars) = 0;
+  /// The arrays that the stage reads and writes in a segment; those it does not have are null.
+  virtual kernels::PassStreams<T> streams(std::size_t /*segment*/) { return {}; }
+  /// The whole estimate, all segments in one array, where `ready` computed it: stage `given`.
+  virtual const T* estimate() const { return nullptr; }
   /// After the pass and the projection. Does not allocate.
   virtual void finish(const Step<T>&, const Outcome&) {}
   virtual void weights_changed() {}
 
   virtual const Diagnostics& last() const;
+  virtual void set_last(const Diagnostics&) {}
   virtual std::size_t state_bytes() const = 0;
   virtual std::size_t workspace_bytes() const { return 0; }
-  virtual void save(StateWriter& writer) const = 0;
+
+  /// Shows the numbers that are remembered, and takes those that it is given; arrays() has the parts
+  /// that they call for.
+  virtual void scalars(StateVisitor&) {}
+  /// Shows the arrays that are remembered, as the next step needs them.
+  virtual void arrays(StateVisitor&) {}
+  /// Fills arrays that are new with starting values.
+  virtual void start() {}
+  /// For state in the caller's memory: it has been bound; a step on it is done.
+  virtual void taken() {}
+  virtual void give_back() {}
+
+  /// Scalars and arrays, unless a file has them in another way.
+  virtual void save(StateWriter& writer) const;
   /// Fills a new estimator; on an error it is thrown away.
-  virtual void load(StateReader& reader) = 0;
+  virtual void load(StateReader& reader);
 };
 
 /// The common idea of the paper's algorithms: predict p = A w + b, look at the residual r = g - p,
@@ -86,6 +104,7 @@ class TrainableEstimator : public Estimator<T> {
   explicit TrainableEstimator(const detail::TrainableSpec& spec) : spec_(spec) {}
 
   const Diagnostics& last() const override { return last_; }
+  void set_last(const Diagnostics& last) override { last_ = last; }
 
  protected:
   struct Rates {
@@ -101,8 +120,6 @@ class TrainableEstimator : public Estimator<T> {
   };
   Gain gain(const Step<T>& step, double ww) const;
   void set_norms(double residual2, double gradient2);
-  void save_last(StateWriter& writer) const;
-  void load_last(StateReader& reader);
 
   const detail::TrainableSpec& spec() const { return spec_; }
   bool normalize() const { return spec_.normalize; }
@@ -113,10 +130,6 @@ class TrainableEstimator : public Estimator<T> {
   const detail::TrainableSpec& spec_;  // lives in the recipe, which outlives the estimator
 };
 
-/// Fills `to` from `values`, or leaves its zeros where there are none.
-template <class T>
-void fill_from(std::span<const double> values, Buffer<T>& to);
-
 /// The weights, or the gradient with l2 w added, of all segments in one array.
 template <class T>
 void flatten_weights(const Step<T>& step, T* out);
@@ -124,18 +137,20 @@ template <class T>
 void flatten_gradient(const Step<T>& step, T* out);
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout);
+std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const Layout& layout,
+                                             StateOwner owner);
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_average(const detail::Recipe& recipe, std::size_t dimension);
+std::unique_ptr<Estimator<T>> make_average(const detail::Recipe& recipe, const Layout& layout,
+                                           StateOwner owner);
 template <class T>
-std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec,
-                                            std::size_t dimension);
+std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec, const Layout& layout,
+                                            StateOwner owner);
 template <class T>
-std::unique_ptr<Estimator<T>> make_rank_one(const detail::TrainableSpec& spec,
-                                            const Layout& layout);
+std::unique_ptr<Estimator<T>> make_rank_one(const detail::TrainableSpec& spec, const Layout& layout,
+                                            StateOwner owner);
 template <class T>
 std::unique_ptr<Estimator<T>> make_block(const detail::TrainableSpec& spec, std::size_t dimension,
-                                         std::size_t block);
+                                         std::size_t block, StateOwner owner);
 
 }  // namespace tandem

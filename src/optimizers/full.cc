@@ -9,6 +9,7 @@
 #include <tandem/errors.h>
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -80,13 +81,14 @@ double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element) 
   const auto t = static_cast<double>(rows);
   // M and X, and what grows with each row: their vectors, rates, x and y, the columns of M's bands,
   // with room to grow.
-  return vectors + 8 * t * (t + 1) + 512 * t + sums_bytes(dimension, t);
+  return vectors + 8 * t * (t + 1) + 800 * t + 8192 + sums_bytes(dimension, t);
 }
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension) {
-  if (dimension < kSmallMatrix) return make_block<T>(spec, dimension, dimension);
-  return std::make_unique<DenseEstimator<T>>(spec, dimension);
+std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension,
+                                         StateOwner owner) {
+  if (dimension < kSmallMatrix) return make_block<T>(spec, dimension, dimension, owner);
+  return std::make_unique<DenseEstimator<T>>(spec, dimension, owner);
 }
 
 FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::size_t element) {
@@ -205,9 +207,11 @@ namespace {
 template <class T>
 class Full : public Estimator<T> {
  public:
-  Full(const detail::Recipe& recipe, const detail::TrainableSpec& spec, const Layout& layout)
+  Full(const detail::Recipe& recipe, const detail::TrainableSpec& spec, const Layout& layout,
+       StateOwner owner)
       : spec_(spec),
         dimension_(layout.dimension()),
+        owner_(owner),
         info_(planned_form(recipe, layout.dimension(), sizeof(T))) {
     make_inner();
   }
@@ -215,20 +219,19 @@ class Full : public Estimator<T> {
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
 
   void prepare(const Step<T>& step) override {
-    if (span_ != nullptr && next_ == nullptr) {
-      std::string reason = reason_to_leave(spec_, dimension_, span_->rows(), excess_, sizeof(T));
-      if (!reason.empty()) make_next(step.executor, std::move(reason));
-    }
+    if (next_ == nullptr) look_ahead();
+    if (next_ != nullptr && !next_is_filled_) fill_next(step.executor);
     (next_ != nullptr ? next_.get() : inner_.get())->prepare(step);
   }
 
-  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
+  void ready(const Step<T>& step, const GatheredSums& totals,
+             kernels::PassScalars<T>& scalars) override {
     if (next_ != nullptr) go_dense();
-    inner_->gather(step, scalars);
+    inner_->ready(step, totals, scalars);
     if (span_ != nullptr) count_excess();
   }
 
-  kernels::PassStreams<T> streams() override { return inner_->streams(); }
+  const T* estimate() const override { return inner_->estimate(); }
   void finish(const Step<T>& step, const Outcome& outcome) override {
     inner_->finish(step, outcome);
   }
@@ -240,6 +243,43 @@ class Full : public Estimator<T> {
         next_ != nullptr ? next_->state_bytes() + next_->workspace_bytes() : 0;
     return inner_->workspace_bytes() + waiting;
   }
+
+  /// The numbers of both forms, so that the list does not change with the form.
+  void scalars(StateVisitor& visitor) override {
+    bool dense = span_ == nullptr;
+    visitor.small("dense", dense, 1);
+    if (dense != (span_ == nullptr)) {
+      info_ = {dense ? Form::dense : Form::span, "as the state says"};
+      make_inner();
+    }
+    visitor.number("excess", excess_);
+    Diagnostics last = inner_->last();
+    visit_diagnostics(visitor, last);
+    inner_->set_last(last);
+    typename SpanEstimator<T>::Facts span_facts;
+    if (span_ != nullptr) span_facts = span_->facts();
+    span_facts.visit(
+        visitor, span_ != nullptr ? span_->most_rows() : std::numeric_limits<std::uint64_t>::max());
+    if (span_ != nullptr) span_->set_facts(span_facts);
+    typename DenseEstimator<T>::Facts dense_facts;
+    auto* matrix = dynamic_cast<DenseEstimator<T>*>(inner_.get());
+    if (matrix != nullptr) dense_facts = matrix->facts();
+    dense_facts.visit(visitor);
+    if (matrix != nullptr) matrix->set_facts(dense_facts);
+  }
+  void arrays(StateVisitor& visitor) override {
+    inner_->arrays(visitor);
+    // What the next step will go on with, where it goes dense.
+    next_ = nullptr;
+    look_ahead();
+    if (next_ != nullptr) next_->arrays(visitor);
+  }
+  void start() override { inner_->start(); }
+  void taken() override {
+    inner_->taken();
+    if (next_ != nullptr) next_->taken();
+  }
+  void give_back() override { inner_->give_back(); }
 
   void save(StateWriter& writer) const override {
     writer.text("form", span_ != nullptr ? "span" : "dense");
@@ -266,25 +306,43 @@ class Full : public Estimator<T> {
 
  private:
   void make_inner() {
+    next_ = nullptr;
     if (info_.form == Form::span) {
-      auto span = std::make_unique<SpanEstimator<T>>(spec_, dimension_);
+      auto span = std::make_unique<SpanEstimator<T>>(spec_, dimension_, owner_);
       span_ = span.get();
       inner_ = std::move(span);
     } else {
       span_ = nullptr;
-      inner_ = make_dense<T>(spec_, dimension_);
+      inner_ = make_dense<T>(spec_, dimension_, owner_);
     }
   }
 
+  std::size_t rows() const {
+    return static_cast<std::size_t>(owner_ == StateOwner::caller ? span_->rows_in_memory()
+                                                                 : span_->rows());
+  }
   void count_excess() { excess_ += step_excess(dimension_, span_->rows(), sizeof(T)); }
 
-  /// The dense form with what the span form has learned. The step that goes on with it may still
-  /// fail: until then it waits beside the span form, which nothing but a step changes.
-  void make_next(Executor& executor, std::string reason) {
-    auto dense = std::make_unique<DenseEstimator<T>>(spec_, dimension_);
-    span_->move_to(*dense, executor);
-    next_ = std::move(dense);
+  /// Makes room for the dense form where the next step goes on with it. The step may still fail:
+  /// until then it waits beside the span form, which nothing but a step changes.
+  void look_ahead() {
+    if (span_ == nullptr) return;
+    std::string reason = reason_to_leave(spec_, dimension_, rows(), excess_, sizeof(T));
+    if (reason.empty()) return;
+    next_ = std::make_unique<DenseEstimator<T>>(spec_, dimension_, owner_);
     next_info_ = {Form::dense, std::move(reason)};
+    next_is_filled_ = false;
+  }
+
+  void fill_next(Executor& executor) {
+    try {
+      next_->start();
+      span_->move_to(*next_, executor);
+    } catch (...) {
+      if (owner_ == StateOwner::engine) next_ = nullptr;  // half full, in memory that must be 0
+      throw;
+    }
+    next_is_filled_ = true;
   }
 
   void go_dense() {
@@ -295,10 +353,12 @@ class Full : public Estimator<T> {
 
   const detail::TrainableSpec& spec_;
   std::size_t dimension_;
+  StateOwner owner_;
   FormInfo info_;
   std::unique_ptr<Estimator<T>> inner_;
-  SpanEstimator<T>* span_ = nullptr;    // inner_, while it is one
-  std::unique_ptr<Estimator<T>> next_;  // what inner_ becomes in the next step, or nothing
+  SpanEstimator<T>* span_ = nullptr;         // inner_, while it is one
+  std::unique_ptr<DenseEstimator<T>> next_;  // what inner_ becomes in the next step, or nothing
+  bool next_is_filled_ = false;
   FormInfo next_info_ = {};
   double excess_ = 0;  // bytes that span steps moved beyond what dense ones would have
 };
@@ -307,8 +367,9 @@ class Full : public Estimator<T> {
 
 template <class T>
 std::unique_ptr<Estimator<T>> make_full(const detail::Recipe& recipe,
-                                        const detail::TrainableSpec& spec, const Layout& layout) {
-  return std::make_unique<Full<T>>(recipe, spec, layout);
+                                        const detail::TrainableSpec& spec, const Layout& layout,
+                                        StateOwner owner) {
+  return std::make_unique<Full<T>>(recipe, spec, layout, owner);
 }
 
 template <class T>
@@ -317,9 +378,11 @@ FormInfo form_info(const Estimator<T>& estimator) {
 }
 
 template std::unique_ptr<Estimator<float>> make_full(const detail::Recipe&,
-                                                     const detail::TrainableSpec&, const Layout&);
+                                                     const detail::TrainableSpec&, const Layout&,
+                                                     StateOwner);
 template std::unique_ptr<Estimator<double>> make_full(const detail::Recipe&,
-                                                      const detail::TrainableSpec&, const Layout&);
+                                                      const detail::TrainableSpec&, const Layout&,
+                                                      StateOwner);
 template FormInfo form_info(const Estimator<float>&);
 template FormInfo form_info(const Estimator<double>&);
 

@@ -29,12 +29,14 @@ double most_bytes(const detail::Recipe& recipe, std::size_t dimension, std::size
 
 /// Full-TO with the matrix itself.
 template <class T>
-std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension);
+std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension,
+                                         StateOwner owner);
 
 /// Full-TO with the choice of its form; throws std::invalid_argument where no form is possible.
 template <class T>
 std::unique_ptr<Estimator<T>> make_full(const detail::Recipe& recipe,
-                                        const detail::TrainableSpec& spec, const Layout& layout);
+                                        const detail::TrainableSpec& spec, const Layout& layout,
+                                        StateOwner owner);
 
 /// The form in use and why.
 struct FormInfo {

@@ -36,7 +36,35 @@ void Optimizer::prepare(std::span<const Segment<BFloat16>> segments) {
   stepper_->prepare(segments);
 }
 
-void Optimizer::epoch_end() { ++stepper_->clock().epoch; }
+GatheredSums Optimizer::gather(std::span<const Segment<float>> segments) {
+  return stepper_->gather(segments);
+}
+GatheredSums Optimizer::gather(std::span<const Segment<double>> segments) {
+  return stepper_->gather(segments);
+}
+GatheredSums Optimizer::gather(std::span<const Segment<BFloat16>> segments) {
+  return stepper_->gather(segments);
+}
+void Optimizer::apply(std::span<const Segment<float>> segments, const GatheredSums& totals) {
+  stepper_->apply(segments, totals);
+}
+void Optimizer::apply(std::span<const Segment<double>> segments, const GatheredSums& totals) {
+  stepper_->apply(segments, totals);
+}
+void Optimizer::apply(std::span<const Segment<BFloat16>> segments, const GatheredSums& totals,
+                      const Rounding& rounding) {
+  stepper_->apply(segments, totals, rounding);
+}
+
+std::vector<StateNeed> Optimizer::state_needs(ElementType weights,
+                                              std::span<const StateMemory> memory) const {
+  return stepper_->state_needs(weights, memory);
+}
+void Optimizer::use_memory(ElementType weights, std::span<const StateMemory> memory, bool start) {
+  stepper_->use_memory(weights, memory, start);
+}
+
+void Optimizer::epoch_end() { stepper_->epoch_end(); }
 void Optimizer::weights_changed() { stepper_->weights_changed(); }
 
 const std::string& Optimizer::name() const { return stepper_->recipe().name; }

@@ -20,53 +20,59 @@ namespace {
 template <class T>
 class RankOne : public TrainableEstimator<T> {
  public:
-  RankOne(const detail::TrainableSpec& spec, const Layout& layout)
+  RankOne(const detail::TrainableSpec& spec, const Layout& layout, StateOwner owner)
       : TrainableEstimator<T>(spec),
-        a_(layout.dimension()),
-        b_(layout.dimension()),
-        c_(layout.dimension()),
+        a_(layout, owner),
+        b_(layout, owner),
+        c_(layout, owner),
         gathered_(layout.blocks()),
         blocks_(layout.blocks()) {
-    fill_from<T>(spec.initial_a, a_);
-    fill_from<T>(spec.initial_b, b_);
-    fill_from<T>(spec.initial_c, c_);
     if (!spec.initial_c.empty()) c_ready_ = Ready::yes;
   }
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::rank_one; }
 
-  bool screen(const Step<T>& step) override {
+  bool gather(const Step<T>& step, GatheredSums& out) override {
     const auto l2 = static_cast<T>(step.l2);
     gathered_.assign(gathered_.size(), {});
     for_blocks(step, [&](const Layout::Block& block, const Segment<T>& segment) {
-      gathered_[block.index] = kernels_.rank_one_gather(segment.weights.data() + block.begin,
-                                                        segment.gradient.data() + block.begin,
-                                                        a_.data() + block.flat, l2, block.count);
+      gathered_[block.index] = kernels_.rank_one_gather(
+          segment.weights.data() + block.begin, segment.gradient.data() + block.begin,
+          a_.part(block.segment) + block.begin, l2, block.count);
     });
-    ga_ = 0;
-    seen_hash_ = 0;
+    std::uint64_t hash = 0;
     for (const kernels::RankOneGather& block : gathered_) {
-      ga_ += block.ga;
-      seen_hash_ = kernels::combine_hashes(seen_hash_, block.weights_hash);
+      out.ga += block.ga;
+      hash = kernels::combine_hashes(hash, block.weights_hash);
+    }
+    const bool known = sums_known_ && sums_.weights_hash == hash;
+    const kernels::PassSums sums = known ? sums_ : sums_from_nothing(step);
+    out.cw = sums.cw;
+    out.ww = sums.ww;
+    out.aa = sums.aa;
+    out.ab = sums.ab;
+    if (c_ready_ != Ready::yes) {
+      for (const Segment<T>& segment : step.segments) {
+        const T* w = segment.weights.data();
+        out.all_ww += kernels_.dot(w, w, segment.weights.size());
+      }
     }
     // Any NaN or infinity in g makes a NaN or an infinity of its product, even with a zero, and
     // then of the sum.
-    return std::isfinite(ga_);
+    return std::isfinite(out.ga);
   }
 
-  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override {
-    if (c_ready_ != Ready::yes) set_first_c(step);
-    if (!sums_known_ || sums_.weights_hash != seen_hash_) sum_from_nothing(step);
-
+  void ready(const Step<T>& step, const GatheredSums& totals,
+             kernels::PassScalars<T>& scalars) override {
+    const double s = c_ready_ == Ready::yes ? totals.cw : set_first_c(step, totals);
     const auto [alpha, beta] = this->rates(step);
-    const double s = sums_.cw;
-    const double ww = sums_.ww;
-    const double q = ga_ - s * sums_.aa - sums_.ab;
+    const double ww = totals.ww;
+    const double q = totals.ga - s * totals.aa - totals.ab;
     double a_rate = alpha;
     double c_rate = alpha;
     if (this->normalize()) {
       a_rate = alpha / (this->spec().eps + s * s);
-      c_rate = alpha / (this->spec().eps + sums_.aa * ww);
+      c_rate = alpha / (this->spec().eps + totals.aa * ww);
       const double change = std::abs(c_rate * q * ww);
       const double most = alpha * std::abs(s);
       if (change > most) c_rate *= most / change;
@@ -76,19 +82,19 @@ class RankOne : public TrainableEstimator<T> {
     scalars.s_after = static_cast<T>(s + c_rate * q * ww);
     scalars.a_step = static_cast<T>(a_rate * s);
     scalars.c_step = static_cast<T>(c_rate * q);
-    this->last_.delta = a_rate * s * s + c_rate * sums_.aa * ww + beta;
+    this->last_.delta = a_rate * s * s + c_rate * totals.aa * ww + beta;
   }
 
-  kernels::PassStreams<T> streams() override {
+  kernels::PassStreams<T> streams(std::size_t segment) override {
     kernels::PassStreams<T> streams;
-    streams.first = a_.data();
-    streams.second = b_.data();
-    streams.third = c_.data();
+    streams.first = a_.part(segment);
+    streams.second = b_.part(segment);
+    streams.third = c_.part(segment);
     return streams;
   }
 
   void finish(const Step<T>&, const Outcome& outcome) override {
-    set_sums(outcome.sums);
+    sums_ = total_of(outcome.sums);
     this->set_norms(sums_.residual2, sums_.gradient2);
     sums_known_ = outcome.scaled == 1 && !outcome.boxed;
   }
@@ -101,31 +107,25 @@ class RankOne : public TrainableEstimator<T> {
            blocks_.size() * sizeof(kernels::PassSums);
   }
 
-  void save(StateWriter& writer) const override {
-    this->save_last(writer);
-    writer.count("c_known", static_cast<std::uint64_t>(c_ready_));
-    writer.count("sums_known", sums_known_ ? 1 : 0);
-    writer.number("cw", sums_.cw);
-    writer.number("ww", sums_.ww);
-    writer.number("aa", sums_.aa);
-    writer.number("ab", sums_.ab);
-    writer.count("weights_hash", sums_.weights_hash);
-    writer.array("a", a_.span());
-    writer.array("b", b_.span());
-    writer.array("c", c_.span());
+  void scalars(StateVisitor& visitor) override {
+    visit_diagnostics(visitor, this->last_);
+    visitor.small("c_known", c_ready_, 2);
+    visitor.small("sums_known", sums_known_, 1);
+    visitor.number("cw", sums_.cw);
+    visitor.number("ww", sums_.ww);
+    visitor.number("aa", sums_.aa);
+    visitor.number("ab", sums_.ab);
+    visitor.count("weights_hash", sums_.weights_hash);
   }
-  void load(StateReader& reader) override {
-    this->load_last(reader);
-    c_ready_ = static_cast<Ready>(reader.count("c_known", 2));
-    sums_known_ = reader.count("sums_known", 1) == 1;
-    sums_.cw = reader.number("cw");
-    sums_.ww = reader.number("ww");
-    sums_.aa = reader.number("aa");
-    sums_.ab = reader.number("ab");
-    sums_.weights_hash = reader.count("weights_hash");
-    reader.array("a", a_.span());
-    reader.array("b", b_.span());
-    reader.array("c", c_.span());
+  void arrays(StateVisitor& visitor) override {
+    visitor.array("a", a_);
+    visitor.array("b", b_);
+    visitor.array("c", c_);
+  }
+  void start() override {
+    a_.start_from(this->spec().initial_a);
+    b_.start_from(this->spec().initial_b);
+    c_.start_from(this->spec().initial_c);
   }
 
  private:
@@ -143,51 +143,52 @@ class RankOne : public TrainableEstimator<T> {
 
   /// c_0 = w_1 / |w_1|^2, so that c_0.w_1 = 1; with a = c = 0 neither would ever move. Where
   /// w_1 = 0, c is w / |w| when the weights have moved: the direction in which they move is one in
-  /// which gradients differ, and w / |w|^2 of small weights would be huge.
-  void set_first_c(const Step<T>& step) {
-    double ww = 0;
-    for (const Segment<T>& segment : step.segments) {
-      ww += kernels_.dot(segment.weights.data(), segment.weights.data(), segment.weights.size());
-    }
-    if (ww > 0) {
-      const double scale = c_ready_ == Ready::when_moved ? 1 / std::sqrt(ww) : 1 / ww;
-      flatten_weights(step, c_.data());
-      kernels_.scale(c_.data(), c_.size(), static_cast<T>(scale));
-      c_ready_ = Ready::yes;
-      sums_known_ = false;
-    } else {
+  /// which gradients differ, and w / |w|^2 of small weights would be huge. Gives c.w.
+  double set_first_c(const Step<T>& step, const GatheredSums& totals) {
+    if (!(totals.all_ww > 0)) {
       c_ready_ = Ready::when_moved;
+      return 0;
     }
+    const double scale =
+        c_ready_ == Ready::when_moved ? 1 / std::sqrt(totals.all_ww) : 1 / totals.all_ww;
+    for (std::size_t s = 0; s < step.segments.size(); ++s) {
+      const std::span<T> weights = step.segments[s].weights;
+      std::copy(weights.begin(), weights.end(), c_.part(s));
+      kernels_.scale(c_.part(s), weights.size(), static_cast<T>(scale));
+    }
+    c_ready_ = Ready::yes;
+    return scale * totals.ww;
   }
 
-  void sum_from_nothing(const Step<T>& step) {
+  kernels::PassSums sums_from_nothing(const Step<T>& step) {
     std::fill(blocks_.begin(), blocks_.end(), kernels::PassSums{});
     for_blocks(step, [&](const Layout::Block& block, const Segment<T>& segment) {
-      kernels_.rank_one_sums(segment.weights.data() + block.begin, a_.data() + block.flat,
-                             b_.data() + block.flat, c_.data() + block.flat, block.count,
-                             &blocks_[block.index]);
+      kernels_.rank_one_sums(
+          segment.weights.data() + block.begin, a_.part(block.segment) + block.begin,
+          b_.part(block.segment) + block.begin, c_.part(block.segment) + block.begin, block.count,
+          &blocks_[block.index]);
     });
-    set_sums(blocks_);
+    return total_of(blocks_);
   }
 
-  void set_sums(std::span<const kernels::PassSums> blocks) {
-    sums_ = {};
+  static kernels::PassSums total_of(std::span<const kernels::PassSums> blocks) {
+    kernels::PassSums total;
     for (const kernels::PassSums& block : blocks) {
-      sums_.residual2 += block.residual2;
-      sums_.gradient2 += block.gradient2;
-      sums_.cw += block.cw;
-      sums_.ww += block.ww;
-      sums_.aa += block.aa;
-      sums_.ab += block.ab;
-      sums_.weights_hash = kernels::combine_hashes(sums_.weights_hash, block.weights_hash);
+      total.residual2 += block.residual2;
+      total.gradient2 += block.gradient2;
+      total.cw += block.cw;
+      total.ww += block.ww;
+      total.aa += block.aa;
+      total.ab += block.ab;
+      total.weights_hash = kernels::combine_hashes(total.weights_hash, block.weights_hash);
     }
-    sums_known_ = true;
+    return total;
   }
 
   const kernels::Kernels<T>& kernels_ = kernels::kernels<T>();
-  Buffer<T> a_;
-  Buffer<T> b_;
-  Buffer<T> c_;
+  StateArray<T> a_;
+  StateArray<T> b_;
+  StateArray<T> c_;
   enum class Ready : std::uint8_t { no, yes, when_moved };  // as saved
   Ready c_ready_ = Ready::no;
 
@@ -197,20 +198,18 @@ class RankOne : public TrainableEstimator<T> {
   // of the step under way
   std::vector<kernels::RankOneGather> gathered_;
   std::vector<kernels::PassSums> blocks_;
-  double ga_ = 0;
-  std::uint64_t seen_hash_ = 0;
 };
 
 }  // namespace
 
 template <class T>
-std::unique_ptr<Estimator<T>> make_rank_one(const detail::TrainableSpec& spec,
-                                            const Layout& layout) {
-  return std::make_unique<RankOne<T>>(spec, layout);
+std::unique_ptr<Estimator<T>> make_rank_one(const detail::TrainableSpec& spec, const Layout& layout,
+                                            StateOwner owner) {
+  return std::make_unique<RankOne<T>>(spec, layout, owner);
 }
 template std::unique_ptr<Estimator<float>> make_rank_one(const detail::TrainableSpec&,
-                                                         const Layout&);
+                                                         const Layout&, StateOwner);
 template std::unique_ptr<Estimator<double>> make_rank_one(const detail::TrainableSpec&,
-                                                          const Layout&);
+                                                          const Layout&, StateOwner);
 
 }  // namespace tandem

@@ -2,6 +2,7 @@
 #include "optimizers/span.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/make_room.h"
@@ -9,21 +10,27 @@
 #include "kernels/hash.h"
 #include "kernels/kernels.h"
 #include "optimizers/full.h"
+#include "optimizers/state_visitors.h"
 
 namespace tandem {
 template <class T>
-SpanEstimator<T>::SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension)
+SpanEstimator<T>::SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension,
+                                StateOwner owner)
     : TrainableEstimator<T>(spec),
       dimension_(dimension),
       rows_per_chunk_(span_rows_per_chunk(dimension, sizeof(T))),
+      chunks_(owner),
+      products_(true, owner),
+      weights_at_(false, owner),
+      row_facts_(owner),
       estimate_(dimension) {}
 
 template <class T>
 void SpanEstimator<T>::make_room_for(std::size_t more) {
   const std::size_t rows = rows_.size() + more;
-  const std::size_t chunks = (rows + rows_per_chunk_ - 1) / rows_per_chunk_;
-  make_room(chunks_, chunks);
-  while (chunks_.size() < chunks) chunks_.emplace_back(rows_per_chunk_ * dimension_);
+  if (chunks_.owner() == StateOwner::engine) {
+    while (chunks_.parts() < chunks_for(rows)) chunks_.add_part(rows_per_chunk_ * dimension_);
+  }
   make_room(rows_, rows);
   products_.prepare(rows);
   products_.prepare_products(rows);
@@ -34,11 +41,6 @@ void SpanEstimator<T>::make_room_for(std::size_t more) {
   make_room(rounded_, rows);
   history_.prepare(rows, dimension_);
   sums_.resize(history_ranges(dimension_));
-  for (std::size_t i = 0; i < more; ++i) {
-    new_rows_[i] = {};
-    new_rows_[i].products.reserve(rows_.size() + i + 1);
-  }
-  new_rows_[more - 1].weights_then.reserve(rows - 1);
 }
 
 template <class T>
@@ -54,19 +56,17 @@ void SpanEstimator<T>::prepare(const Step<T>& step) {
 
 template <class T>
 T* SpanEstimator<T>::new_row() {
-  const std::size_t chunk = rows_.size() / rows_per_chunk_;
-  if (chunk == chunks_.size()) chunks_.emplace_back(rows_per_chunk_ * dimension_);
-  return chunks_[chunk].data() + rows_.size() % rows_per_chunk_ * dimension_;
+  return row_at(rows_.size());
 }
 
 template <class T>
-void SpanEstimator<T>::keep_row(std::vector<double> products, std::vector<double> weights_then,
-                                double alpha, double beta) {
+std::span<double> SpanEstimator<T>::keep_row(bool residual, double alpha, double beta) {
   rows_.push_back(new_row());
-  products_.push(std::move(products));
-  weights_at_.push(std::move(weights_then));
+  const std::span<double> then = weights_at_.push(residual);
+  std::copy(x_.begin(), x_.begin() + static_cast<std::ptrdiff_t>(then.size()), then.begin());
   alpha_.push_back(alpha);
   beta_.push_back(beta);
+  return products_.push();
 }
 
 template <class T>
@@ -75,8 +75,7 @@ void SpanEstimator<T>::start(const Step<T>& step) {
   T* weights = new_row();
   flatten_weights(step, weights);
   const double ww = kernels.dot(weights, weights, dimension_);
-  new_rows_[0].products.push_back(ww);
-  keep_row(std::move(new_rows_[0].products), {}, 0, 0);
+  keep_row(false, 0, 0)[0] = ww;
   x_.push_back(1);
   y_.push_back(ww);
   if (this->spec().initial_b.empty()) return;
@@ -84,9 +83,9 @@ void SpanEstimator<T>::start(const Step<T>& step) {
   std::transform(this->spec().initial_b.begin(), this->spec().initial_b.end(), b,
                  [](double value) { return static_cast<T>(value); });
   const double bw = kernels.dot(b, weights, dimension_);
-  new_rows_[1].products.push_back(bw);
-  new_rows_[1].products.push_back(kernels.dot(b, b, dimension_));
-  keep_row(std::move(new_rows_[1].products), {}, 0, 1);
+  const std::span<double> products = keep_row(false, 0, 1);
+  products[0] = bw;
+  products[1] = kernels.dot(b, b, dimension_);
   x_.push_back(0);
   y_.push_back(bw);
 }
@@ -103,28 +102,26 @@ void SpanEstimator<T>::rebase(const Step<T>& step) {
                  [](double x) { return static_cast<T>(-x); });
   history_.pass(step.executor, rows_, dimension_, rounded_.data(), off, nullptr);
   history_.pass(step.executor, rows_, dimension_, nullptr, nullptr, off);
-  std::vector<double> products = std::move(new_rows_[0].products);
-  products.assign(history_.dots().begin(), history_.dots().end());
-  products.push_back(kernels.dot(off, off, dimension_));
+  const double off2 = kernels.dot(off, off, dimension_);
+  const std::span<double> products = keep_row(false, 0, 0);
+  std::copy(history_.dots().begin(), history_.dots().end(), products.begin());
+  products[count] = off2;
   for (std::size_t k = 0; k < count; ++k) y_[k] += products[k];
   double own = products[count];
   for (std::size_t k = 0; k < count; ++k) own += products[k] * x_[k];
-  keep_row(std::move(products), {}, 0, 0);
   x_.push_back(1);
   y_.push_back(own);
 }
 
 template <class T>
-void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
+void SpanEstimator<T>::ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>&) {
   const auto& kernels = kernels::kernels<T>();
-  const std::size_t before = rows_.size();
-  if (before == 0) {
+  if (rows_.empty()) {
     start(step);
   } else if (moved_) {
     rebase(step);
   }
   const std::size_t count = rows_.size();
-  Bookkeeping& kept = new_rows_[count - before];
   T* r = new_row();
   const T* g = r;
   if (step.segments.size() == 1 && step.l2 == 0) {
@@ -166,30 +163,21 @@ void SpanEstimator<T>::gather(const Step<T>& step, kernels::PassScalars<T>&) {
   // Bookkeeping: the new row of M, x of the next weights, y = M x.
   mc_.resize(count);
   products_.symmetric_times(step.executor, c_, mc_);
-  kept.products.resize(count + 1);
-  for (std::size_t k = 0; k < count; ++k) kept.products[k] = history_.dots()[k] - mc_[k];
-  kept.products[count] = total.residual2;
-  kept.weights_then.assign(x_.begin(), x_.end());
+  const std::span<double> products = keep_row(true, gain.alpha, gain.beta);
+  for (std::size_t k = 0; k < count; ++k) products[k] = history_.dots()[k] - mc_[k];
+  products[count] = total.residual2;
   const double last = -step.lr * gain.delta;
   for (std::size_t k = 0; k < count; ++k) {
     x_[k] = step.shrink * x_[k] - step.lr * c_[k];
-    y_[k] = step.shrink * y_[k] - step.lr * mc_[k] + last * kept.products[k];
+    y_[k] = step.shrink * y_[k] - step.lr * mc_[k] + last * products[k];
   }
   x_.push_back(last);
   double own = 0;
-  for (std::size_t k = 0; k <= count; ++k) own += kept.products[k] * x_[k];
+  for (std::size_t k = 0; k <= count; ++k) own += products[k] * x_[k];
   y_.push_back(own);
-  keep_row(std::move(kept.products), std::move(kept.weights_then), gain.alpha, gain.beta);
 
   this->set_norms(total.residual2, total.gradient2);
   this->last_.delta = gain.delta;
-}
-
-template <class T>
-kernels::PassStreams<T> SpanEstimator<T>::streams() {
-  kernels::PassStreams<T> streams;
-  streams.given = estimate_.data();
-  return streams;
 }
 
 template <class T>
@@ -234,7 +222,7 @@ std::size_t SpanEstimator<T>::state_bytes() const {
 template <class T>
 std::size_t SpanEstimator<T>::workspace_bytes() const {
   // A chunk that a step asked for which then failed is spare until the next one.
-  const std::size_t spare = chunks_.size() - used_chunks();
+  const std::size_t spare = chunks_.parts() - used_chunks();
   return estimate_.bytes() + history_.bytes() + products_.workspace_bytes() +
          spare * rows_per_chunk_ * dimension_ * sizeof(T) +
          (c_.capacity() + mc_.capacity()) * sizeof(double) + rounded_.capacity() * sizeof(T) +
@@ -242,11 +230,79 @@ std::size_t SpanEstimator<T>::workspace_bytes() const {
 }
 
 template <class T>
+void SpanEstimator<T>::Facts::visit(StateVisitor& visitor, std::uint64_t most_rows) {
+  visitor.count("rows", rows, most_rows);
+  visitor.small("weights_known", weights_known, 1);
+  visitor.count("weights_hash", weights_hash);
+}
+
+template <class T>
+std::uint64_t SpanEstimator<T>::most_rows() const {
+  return this->spec().memory_limit / (dimension_ * sizeof(T)) + 4;
+}
+
+template <class T>
+void SpanEstimator<T>::set_facts(const Facts& facts) {
+  rows_in_memory_ = facts.rows;
+  weights_known_ = facts.weights_known;
+  weights_hash_ = facts.weights_hash;
+}
+
+template <class T>
+void SpanEstimator<T>::arrays(StateVisitor& visitor) {
+  // The first step keeps the weights, b_0 and a residual; a later one a residual, and what the
+  // weights are off by where somebody else moved them.
+  const std::size_t rows = rows_in_memory_ + (rows_in_memory_ == 0 ? 3 : 2);
+  chunks_.set_parts(std::vector<std::size_t>(chunks_for(rows), rows_per_chunk_ * dimension_));
+  products_.set_rows_in_memory(rows);
+  weights_at_.set_rows_in_memory(rows);
+  const std::size_t parts = (rows + kRowsPerPart - 1) / kRowsPerPart;
+  row_facts_.set_parts(std::vector<std::size_t>(parts, kRowsPerPart * kFacts));
+  visitor.array("history", chunks_);
+  visitor.array("products", products_.array());
+  visitor.array("weights_at", weights_at_.array());
+  visitor.array("rows", row_facts_);
+}
+
+template <class T>
+void SpanEstimator<T>::taken() {
+  const std::size_t rows = rows_in_memory_;
+  rows_.clear();
+  for (std::size_t k = 0; k < rows; ++k) rows_.push_back(row_at(k));
+  for (std::vector<double>* numbers : {&alpha_, &beta_, &x_, &y_}) numbers->resize(rows);
+  const auto facts_of = [&](std::size_t k) {
+    return row_facts_.part(k / kRowsPerPart) + k % kRowsPerPart * kFacts;
+  };
+  for (std::size_t k = 0; k < rows; ++k) {
+    const double* facts = facts_of(k);
+    alpha_[k] = facts[0];
+    beta_[k] = facts[1];
+    x_[k] = facts[2];
+    y_[k] = facts[3];
+  }
+  products_.take_rows(rows, [](std::size_t) { return true; });
+  weights_at_.take_rows(rows, [&](std::size_t k) { return facts_of(k)[4] != 0; });
+}
+
+template <class T>
+void SpanEstimator<T>::give_back() {
+  for (std::size_t k = 0; k < rows_.size(); ++k) {
+    double* facts = row_facts_.part(k / kRowsPerPart) + k % kRowsPerPart * kFacts;
+    facts[0] = alpha_[k];
+    facts[1] = beta_[k];
+    facts[2] = x_[k];
+    facts[3] = y_[k];
+    facts[4] = weights_at_.row(k).empty() ? 0 : 1;
+  }
+  rows_in_memory_ = rows_.size();
+}
+
+template <class T>
 void SpanEstimator<T>::save(StateWriter& writer) const {
-  this->save_last(writer);
-  writer.count("rows", rows_.size());
-  writer.count("weights_known", weights_known_ ? 1 : 0);
-  writer.count("weights_hash", weights_hash_);
+  WriteState write(writer);
+  Diagnostics last = this->last_;
+  visit_diagnostics(write, last);
+  facts().visit(write, most_rows());
   for (std::size_t k = 0; k < rows_.size(); ++k) {
     writer.number("alpha", alpha_[k]);
     writer.number("beta", beta_[k]);
@@ -261,21 +317,25 @@ void SpanEstimator<T>::save(StateWriter& writer) const {
 
 template <class T>
 void SpanEstimator<T>::load(StateReader& reader) {
-  this->load_last(reader);
-  const std::uint64_t count = reader.count("rows");
-  weights_known_ = reader.count("weights_known", 1) == 1;
-  weights_hash_ = reader.count("weights_hash");
+  ReadState read(reader);
+  visit_diagnostics(read, this->last_);
+  Facts facts;
+  facts.visit(read, std::numeric_limits<std::uint64_t>::max());
+  weights_known_ = facts.weights_known;
+  weights_hash_ = facts.weights_hash;
   // A row is allocated when it has been reached, so that a wrong count ends with the file, not with
   // the memory.
-  for (std::uint64_t k = 0; k < count; ++k) {
+  for (std::uint64_t k = 0; k < facts.rows; ++k) {
     const double alpha = reader.number("alpha");
     const double beta = reader.number("beta");
-    std::vector<double> then(reader.count("is_residual", 1) == 1 ? k : 0);
-    reader.array("weights_at", then);
-    std::vector<double> products(k + 1);
+    const bool residual = reader.count("is_residual", 1) == 1;
+    make_room_for(1);
+    x_.resize(k);  // keep_row takes them for the weights then
+    const std::span<double> products = keep_row(residual, alpha, beta);
+    // A row of a triangle that is not filled is an empty array in the file.
+    reader.array("weights_at", weights_at_.last());
     reader.array("products", products);
-    reader.array("row", std::span<T>(new_row(), dimension_));
-    keep_row(std::move(products), std::move(then), alpha, beta);
+    reader.array("row", std::span<T>(row_at(k), dimension_));
   }
   x_.resize(rows_.size());
   y_.resize(rows_.size());

@@ -13,7 +13,6 @@
 // != 0, a box, a scaling, or rates that differ by segment.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -30,34 +29,59 @@ namespace tandem {
 template <class T>
 class SpanEstimator : public TrainableEstimator<T> {
  public:
-  SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension);
+  SpanEstimator(const detail::TrainableSpec& spec, std::size_t dimension, StateOwner owner);
 
   kernels::EstimatorStage stage() const override { return kernels::EstimatorStage::given; }
   void prepare(const Step<T>& step) override;
-  void gather(const Step<T>& step, kernels::PassScalars<T>& scalars) override;
-  kernels::PassStreams<T> streams() override;
+  void ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>& scalars) override;
+  const T* estimate() const override { return estimate_.data(); }
   void finish(const Step<T>& step, const Outcome& outcome) override;
   void weights_changed() override { weights_known_ = false; }
   std::size_t state_bytes() const override;
   std::size_t workspace_bytes() const override;
+  void arrays(StateVisitor& visitor) override;
+  void taken() override;
+  void give_back() override;
   void save(StateWriter& writer) const override;
   void load(StateReader& reader) override;
 
   /// How many vectors B holds.
   std::size_t rows() const { return rows_.size(); }
+  /// The same between steps, of state in the caller's memory.
+  std::size_t rows_in_memory() const { return rows_in_memory_; }
   /// Puts A and b into the dense form, which is new and empty.
   void move_to(DenseEstimator<T>& dense, Executor& executor) const;
+
+  /// What it remembers beside arrays and diagnostics.
+  struct Facts {
+    std::uint64_t rows = 0;  // vectors in B
+    bool weights_known = false;
+    std::uint64_t weights_hash = 0;
+    void visit(StateVisitor& visitor, std::uint64_t most_rows);
+  };
+  Facts facts() const { return {rows_.size(), weights_known_, weights_hash_}; }
+  /// For state in the caller's memory: arrays() then has the parts for so many vectors and those
+  /// that a step may add.
+  void set_facts(const Facts& facts);
+  /// More vectors than this no memory holds.
+  std::uint64_t most_rows() const;
 
  private:
   /// Room for `more` vectors of B and all that a step needs with them.
   void make_room_for(std::size_t more);
   /// Room for one more vector of B.
   T* new_row();
+  std::size_t chunks_for(std::size_t rows) const {
+    return (rows + rows_per_chunk_ - 1) / rows_per_chunk_;
+  }
   /// How many of the chunks hold vectors.
-  std::size_t used_chunks() const { return (rows_.size() + rows_per_chunk_ - 1) / rows_per_chunk_; }
-  /// Takes the vector in new_row() into B; `products` are its products with the others and itself.
-  void keep_row(std::vector<double> products, std::vector<double> weights_then, double alpha,
-                double beta);
+  std::size_t used_chunks() const { return chunks_for(rows_.size()); }
+  /// Takes the vector in new_row() into B; gives the place for its products with the others and
+  /// itself. A residual has its weights then, which are filled in as well.
+  std::span<double> keep_row(bool residual, double alpha, double beta);
+  T* row_at(std::size_t k) {
+    return chunks_.part(k / rows_per_chunk_) + k % rows_per_chunk_ * dimension_;
+  }
   void start(const Step<T>& step);
   /// One more vector for what the weights are off by.
   void rebase(const Step<T>& step);
@@ -67,11 +91,17 @@ class SpanEstimator : public TrainableEstimator<T> {
 
   std::size_t dimension_;
   std::size_t rows_per_chunk_;
-  std::vector<Buffer<T>> chunks_;
+  StateArray<T> chunks_;
   std::vector<const T*> rows_;
 
   Triangle products_;    // M, the lower half
   Triangle weights_at_;  // X_j; empty for vectors that are not residuals
+  // In the caller's memory alone, kRowsPerPart rows a part: alpha, beta, x, y, and whether the vector
+  // is a residual. Between steps they are there, during a step in the vectors below.
+  static constexpr std::size_t kRowsPerPart = 64;
+  static constexpr std::size_t kFacts = 5;
+  StateArray<double> row_facts_;
+  std::size_t rows_in_memory_ = 0;
   std::vector<double> alpha_;
   std::vector<double> beta_;
   std::vector<double> x_;
@@ -81,12 +111,7 @@ class SpanEstimator : public TrainableEstimator<T> {
 
   // Of the step under way: prepare() makes room, so that nothing is allocated once the state has
   // begun to change.
-  struct Bookkeeping {
-    std::vector<double> products;
-    std::vector<double> weights_then;
-  };
-  std::array<Bookkeeping, 3> new_rows_;  // of the vectors that are added, the residual's last
-  bool moved_ = false;                   // somebody else moved the weights
+  bool moved_ = false;  // somebody else moved the weights
   Buffer<T> estimate_;
   History<T> history_;
   std::vector<std::uint64_t> hashes_;  // a block each

@@ -115,58 +115,160 @@ bool Stepper::needs_all() const {
 }
 
 template <class T>
-std::unique_ptr<Engine<T>> Stepper::fresh_engine() const {
-  auto engine = std::make_unique<Engine<T>>(recipe_, layout_);
+std::unique_ptr<Engine<T>> Stepper::fresh_engine(StateOwner owner) const {
+  auto engine = std::make_unique<Engine<T>>(recipe_, layout_, owner);
   engine->keep_estimate(keep_estimate_);
   return engine;
 }
 
 template <class T>
+Engine<T>& Stepper::next_engine() {
+  using Own = std::unique_ptr<Engine<T>>;
+  if (Own* engine = std::get_if<Own>(&engine_)) return **engine;
+  if (owner_ == StateOwner::caller) {
+    throw std::invalid_argument(recipe_.name + ": no memory was given for the state");
+  }
+  if (!std::holds_alternative<Own>(fresh_)) {
+    Own engine = fresh_engine<T>(owner_);
+    engine->start();
+    fresh_ = std::move(engine);
+  }
+  return *std::get<Own>(fresh_);
+}
+
+template <class T>
 void Stepper::prepare(std::span<const Segment<T>> segments) {
   check(segments);
-  using Own = std::unique_ptr<Engine<StateOf<T>>>;
-  Own* engine = std::get_if<Own>(&engine_);
-  if (engine == nullptr) {
-    if (!std::holds_alternative<Own>(fresh_)) fresh_ = fresh_engine<StateOf<T>>();
-    engine = std::get_if<Own>(&fresh_);
-  }
-  (*engine)->prepare(segments, clock_, *executor_);
+  next_engine<StateOf<T>>().prepare(segments, progress_.clock, *executor_);
 }
 template void Stepper::prepare(std::span<const Segment<float>>);
 template void Stepper::prepare(std::span<const Segment<double>>);
 template void Stepper::prepare(std::span<const Segment<BFloat16>>);
 
 template <class T>
-void Stepper::step(std::span<const Segment<T>> segments, const Rounding& rounding) {
+GatheredSums Stepper::gather(std::span<const Segment<T>> segments) {
   check(segments);
-  using Own = std::unique_ptr<Engine<StateOf<T>>>;
-  const auto run = [&](Engine<StateOf<T>>& engine) {
-    if constexpr (std::is_same_v<T, BFloat16>) {
-      return engine.step(segments, rounding, clock_, *executor_);
-    } else {
-      return engine.step(segments, clock_, *executor_);
-    }
-  };
+  return next_engine<StateOf<T>>().gather(segments, progress_.clock, *executor_);
+}
+template GatheredSums Stepper::gather(std::span<const Segment<float>>);
+template GatheredSums Stepper::gather(std::span<const Segment<double>>);
+template GatheredSums Stepper::gather(std::span<const Segment<BFloat16>>);
+
+template <class T>
+void Stepper::apply(std::span<const Segment<T>> segments, const GatheredSums& totals,
+                    const Rounding& rounding) {
+  check(segments);
+  Engine<StateOf<T>>& engine = next_engine<StateOf<T>>();
   bool stepped = false;
-  if (Own* engine = std::get_if<Own>(&engine_)) {
-    stepped = run(**engine);
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    stepped = engine.apply(segments, totals, rounding, progress_.clock, *executor_);
   } else {
-    // Kept only if the step is made: a step that fails leaves nothing behind.
-    Own* prepared = std::get_if<Own>(&fresh_);
-    Own fresh = prepared != nullptr ? std::move(*prepared) : fresh_engine<StateOf<T>>();
-    fresh_ = std::monostate{};
-    stepped = run(*fresh);
-    if (stepped) adopt(std::move(fresh));
+    stepped = engine.apply(segments, totals, progress_.clock, *executor_);
   }
   if (stepped) {
-    ++clock_.step;
+    ++progress_.clock.step;
+    // Kept only now: a step that fails leaves nothing behind.
+    if (!std::holds_alternative<std::monostate>(fresh_)) adopt(std::exchange(fresh_, {}));
   } else {
-    ++skipped_;
+    ++progress_.skipped;
+  }
+  if (owner_ == StateOwner::caller) {
+    engine.estimator().give_back();
+    ExportScalars give(callers_scalars_);
+    scalars(progress_, engine, give);
   }
 }
-template void Stepper::step(std::span<const Segment<float>>, const Rounding&);
-template void Stepper::step(std::span<const Segment<double>>, const Rounding&);
-template void Stepper::step(std::span<const Segment<BFloat16>>, const Rounding&);
+template void Stepper::apply(std::span<const Segment<float>>, const GatheredSums&, const Rounding&);
+template void Stepper::apply(std::span<const Segment<double>>, const GatheredSums&,
+                             const Rounding&);
+template void Stepper::apply(std::span<const Segment<BFloat16>>, const GatheredSums&,
+                             const Rounding&);
+
+// ---- State in the caller's memory
+
+template <class T>
+void Stepper::scalars(Progress& progress, Engine<T>& engine, StateVisitor& visitor) {
+  visitor.count("step", progress.clock.step);
+  visitor.count("epoch", progress.clock.epoch);
+  visitor.count("skipped", progress.skipped);
+  engine.scalars(visitor);
+}
+
+template <class T>
+std::vector<StateNeed> Stepper::needs_of(const CallersMemory* memory) const {
+  const std::unique_ptr<Engine<T>> engine = fresh_engine<T>(StateOwner::caller);
+  Progress progress;
+  ListState list;
+  scalars(progress, *engine, list);
+  if (memory != nullptr) {
+    ImportScalars take(*memory, memory->scalars(list.scalars()));
+    scalars(progress, *engine, take);
+  }
+  engine->arrays(list);
+  return list.take();
+}
+
+std::vector<StateNeed> Stepper::state_needs(ElementType weights,
+                                            std::span<const StateMemory> memory) const {
+  const CallersMemory callers(recipe_.name, memory);
+  const CallersMemory* given = memory.empty() ? nullptr : &callers;
+  return weights == ElementType::float64 ? needs_of<double>(given) : needs_of<float>(given);
+}
+
+template <class T>
+void Stepper::use_memory_as(const CallersMemory& memory, bool start) {
+  using Own = std::unique_ptr<Engine<T>>;
+  if (owner_ == StateOwner::engine && !std::holds_alternative<std::monostate>(engine_)) {
+    throw std::invalid_argument(
+        recipe_.name +
+        ": it has made steps in memory of its own; make a new one for steps "
+        "in the caller's");
+  }
+  // What is remembered is in the caller's memory alone: an engine that fails is thrown away.
+  Own engine;
+  if (auto* bound = std::get_if<Own>(&engine_); bound != nullptr && !start) {
+    engine = std::move(*bound);
+  } else {
+    engine = fresh_engine<T>(StateOwner::caller);
+  }
+  owner_ = StateOwner::caller;
+  fresh_ = std::monostate{};
+  engine_ = std::monostate{};
+  callers_scalars_ = nullptr;
+  Progress progress;
+  ListState list;
+  scalars(progress, *engine, list);
+  std::uint64_t* const numbers = memory.scalars(list.scalars());
+  if (!start) {
+    ImportScalars take(memory, numbers);
+    scalars(progress, *engine, take);
+    if (progress.clock.step == 0) {
+      throw std::invalid_argument(recipe_.name +
+                                  ": Invalid state: 'step' is 0, expected at least 1");
+    }
+  }
+  BindMemory bind(memory);
+  engine->arrays(bind);
+  engine->estimator().taken();
+  if (start) {
+    engine->start();
+    engine->estimator().give_back();
+    ExportScalars give(numbers);
+    scalars(progress, *engine, give);
+  }
+  progress_ = progress;
+  callers_scalars_ = numbers;
+  engine_ = std::move(engine);
+}
+
+void Stepper::use_memory(ElementType weights, std::span<const StateMemory> memory, bool start) {
+  const CallersMemory callers(recipe_.name, memory);
+  if (weights == ElementType::float64) {
+    use_memory_as<double>(callers, start);
+  } else {
+    use_memory_as<float>(callers, start);
+  }
+}
 
 void Stepper::adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine) {
   engine_ = std::move(engine);
@@ -183,9 +285,9 @@ void Stepper::save(std::ostream& stream) const {
   StateWriter writer(stream);
   writer.text("rule", recipe_.name);
   writer.count("dimension", layout_.dimension());
-  writer.count("step", clock_.step);
-  writer.count("epoch", clock_.epoch);
-  writer.count("skipped", skipped_);
+  writer.count("step", progress_.clock.step);
+  writer.count("epoch", progress_.clock.epoch);
+  writer.count("skipped", progress_.skipped);
   std::visit(
       [&](const auto& engine) {
         if constexpr (std::is_same_v<std::decay_t<decltype(engine)>, std::monostate>) {
@@ -201,6 +303,11 @@ void Stepper::save(std::ostream& stream) const {
 }
 
 void Stepper::load(std::istream& stream) {
+  if (owner_ == StateOwner::caller) {
+    throw StateError(recipe_.name +
+                     ": the state is in the caller's memory, which a file cannot be loaded into; "
+                     "load it into an optimizer with memory of its own");
+  }
   StateReader reader(stream);
   const std::string rule = reader.text("rule");
   if (rule != recipe_.name) {
@@ -223,11 +330,11 @@ void Stepper::load(std::istream& stream) {
   std::variant<std::monostate, FloatEngine, DoubleEngine> loaded;
   try {
     if (type == "float") {
-      FloatEngine engine = fresh_engine<float>();
+      FloatEngine engine = fresh_engine<float>(owner_);
       engine->load(reader);
       loaded = std::move(engine);
     } else if (type == "double") {
-      DoubleEngine engine = fresh_engine<double>();
+      DoubleEngine engine = fresh_engine<double>(owner_);
       engine->load(reader);
       loaded = std::move(engine);
     } else if (type != "none") {
@@ -244,8 +351,8 @@ void Stepper::load(std::istream& stream) {
         "Invalid state: it was saved before the first step, and this optimizer has used up its "
         "starting values; load it into a new one");
   }
-  clock_ = clock;
-  skipped_ = skipped;
+  progress_.clock = clock;
+  progress_.skipped = skipped;
   fresh_ = std::monostate{};
   if (is_new) {
     engine_ = std::monostate{};
@@ -322,6 +429,12 @@ std::vector<double> Stepper::last_estimate() const {
   if (const auto* engine = std::get_if<FloatEngine>(&engine_)) return copy((*engine)->estimate());
   if (const auto* engine = std::get_if<DoubleEngine>(&engine_)) return copy((*engine)->estimate());
   return {};
+}
+
+void Stepper::epoch_end() {
+  ++progress_.clock.epoch;
+  if (callers_scalars_ != nullptr)
+    callers_scalars_[1] = progress_.clock.epoch;  // as scalars() has them
 }
 
 void Stepper::weights_changed() {

@@ -15,6 +15,7 @@
 #include "optimizers/engine.h"
 #include "optimizers/layout.h"
 #include "optimizers/recipe.h"
+#include "optimizers/state_visitors.h"
 
 namespace tandem::detail {
 
@@ -27,7 +28,20 @@ class Stepper {
   template <class T>
   void prepare(std::span<const Segment<T>> segments);
   template <class T>
-  void step(std::span<const Segment<T>> segments, const Rounding& rounding = {});
+  void step(std::span<const Segment<T>> segments, const Rounding& rounding = {}) {
+    apply(segments, gather(segments), rounding);
+  }
+  /// The two phases of a step, see Engine.
+  template <class T>
+  GatheredSums gather(std::span<const Segment<T>> segments);
+  template <class T>
+  void apply(std::span<const Segment<T>> segments, const GatheredSums& totals,
+             const Rounding& rounding = {});
+
+  /// See Optimizer::state_needs and Optimizer::use_memory.
+  std::vector<StateNeed> state_needs(ElementType weights,
+                                     std::span<const StateMemory> memory) const;
+  void use_memory(ElementType weights, std::span<const StateMemory> memory, bool start);
   /// See Optimizer::set_options.
   void set_recipe(Recipe&& recipe);
   void save(std::ostream& stream) const;
@@ -36,9 +50,9 @@ class Stepper {
   const Recipe& recipe() const { return recipe_; }
   Recipe take_recipe() && { return std::move(recipe_); }
   const Layout& layout() const { return layout_; }
-  Clock& clock() { return clock_; }
-  const Clock& clock() const { return clock_; }
-  std::uint64_t skipped() const { return skipped_; }
+  void epoch_end();
+  const Clock& clock() const { return progress_.clock; }
+  std::uint64_t skipped() const { return progress_.skipped; }
   void set_lr(const Schedule& lr);
   void set_executor(std::shared_ptr<Executor> executor);
   const Executor& executor() const { return *executor_; }
@@ -60,18 +74,34 @@ class Stepper {
   void check(std::span<const Segment<T>> segments) const;
   /// For the first step.
   template <class T>
-  std::unique_ptr<Engine<T>> fresh_engine() const;
+  std::unique_ptr<Engine<T>> fresh_engine(StateOwner owner) const;
   /// Whether a step must have a gradient for every segment.
   bool needs_all() const;
   /// Lets go of starting values once an engine has them.
   void adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine);
+  /// The engine of the next step in the type of the weights: the one there is, or a new one, which
+  /// becomes it when a step is made.
+  template <class T>
+  Engine<T>& next_engine();
+  struct Progress {
+    Clock clock;
+    std::uint64_t skipped = 0;
+  };
+  /// The clock and the scalars of an engine.
+  template <class T>
+  static void scalars(Progress& progress, Engine<T>& engine, StateVisitor& visitor);
+  template <class T>
+  std::vector<StateNeed> needs_of(const CallersMemory* memory) const;
+  template <class T>
+  void use_memory_as(const CallersMemory& memory, bool start);
 
   Recipe recipe_;
   Layout layout_;
-  Clock clock_;
-  std::uint64_t skipped_ = 0;
+  Progress progress_;
   bool started_with_values_ = false;
   bool keep_estimate_ = false;
+  StateOwner owner_ = StateOwner::engine;
+  std::uint64_t* callers_scalars_ = nullptr;
   std::shared_ptr<Executor> executor_;
   std::variant<std::monostate, FloatEngine, DoubleEngine> engine_;
   // What prepare() made for the first step; not a state yet.

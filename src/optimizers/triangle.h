@@ -14,22 +14,49 @@
 #include "base/make_room.h"
 #include "base/parallel.h"
 #include "kernels/kernels.h"
+#include "optimizers/state_array.h"
 
 namespace tandem {
 
 class Triangle {
  public:
+  /// Row k has k elements, and one more with the diagonal.
+  explicit Triangle(bool diagonal = true, StateOwner owner = StateOwner::engine)
+      : diagonal_(diagonal ? 1 : 0), array_(owner) {}
+
   std::size_t rows() const { return rows_.size(); }
   std::span<const double> row(std::size_t k) const { return rows_[k]; }
-  /// Room for so many rows, which push then takes without allocating.
-  void prepare(std::size_t rows) { make_room(rows_, rows); }
+  std::span<double> last() { return rows_.back(); }
+  /// Room for so many rows, which push then takes without allocating. Memory of the caller's comes
+  /// when it is bound.
+  void prepare(std::size_t rows) {
+    make_room(rows_, rows);
+    if (array_.owner() == StateOwner::caller) return;
+    while (array_.parts() < parts_for(rows)) array_.add_part(part_size(array_.parts()));
+  }
   /// The same for symmetric_times.
   void prepare_products(std::size_t rows) { make_room(columns_, bands(rows) * rows); }
-  void push(std::vector<double> row) {
-    rows_.push_back(std::move(row));
-    bytes_ += rows_.back().capacity() * sizeof(double);
+  /// One more row, to be filled; or one that is empty.
+  std::span<double> push(bool filled = true) {
+    rows_.push_back(place(rows_.size(), filled));
+    return rows_.back();
   }
-  std::size_t bytes() const { return bytes_ + rows_.capacity() * sizeof(rows_[0]); }
+
+  /// Memory in the caller's array: as many parts as so many rows need.
+  StateArray<double>& array() { return array_; }
+  void set_rows_in_memory(std::size_t rows) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t p = 0; p < parts_for(rows); ++p) sizes.push_back(part_size(p));
+    array_.set_parts(std::move(sizes));
+  }
+  /// Rows as they lie in memory that was bound; filled(k) tells whether row k is not empty.
+  template <class Filled>
+  void take_rows(std::size_t rows, const Filled& filled) {
+    rows_.clear();
+    for (std::size_t k = 0; k < rows; ++k) rows_.push_back(place(k, filled(k)));
+  }
+
+  std::size_t bytes() const { return array_.bytes() + rows_.capacity() * sizeof(rows_[0]); }
   std::size_t workspace_bytes() const { return columns_.capacity() * sizeof(double); }
 
   /// out[k] = row_k.x; x may be longer than a row.
@@ -61,6 +88,22 @@ class Triangle {
 
  private:
   static constexpr std::size_t kGroup = kernels::kHistoryRows;
+  static constexpr std::size_t kRowsPerPart = 16;
+
+  static std::size_t parts_for(std::size_t rows) {
+    return (rows + kRowsPerPart - 1) / kRowsPerPart;
+  }
+  std::size_t length(std::size_t k) const { return k + diagonal_; }
+  /// Elements of the rows before row k in its part; of row kRowsPerPart: of the whole part.
+  std::size_t before(std::size_t part, std::size_t row) const {
+    return row * length(part * kRowsPerPart) + (row == 0 ? 0 : row * (row - 1) / 2);
+  }
+  std::size_t part_size(std::size_t part) const { return before(part, kRowsPerPart); }
+  std::span<double> place(std::size_t k, bool filled) {
+    if (!filled) return {};
+    const std::size_t part = k / kRowsPerPart;
+    return {array_.part(part) + before(part, k % kRowsPerPart), length(k)};
+  }
 
   /// A few rows at once, first to last: out[k] = row_k.x, and where `column` is given also
   /// column[j] += x[k] row_k[j] for all j before k. Rows are empty, or no shorter than those before.
@@ -118,9 +161,10 @@ class Triangle {
     });
   }
 
-  std::vector<std::vector<double>> rows_;
+  std::size_t diagonal_;
+  StateArray<double> array_;
+  std::vector<std::span<double>> rows_;
   std::vector<double> columns_;  // of each band, what its rows give to elements before them
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace tandem

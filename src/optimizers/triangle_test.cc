@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <tandem/executor.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace tandem {
@@ -20,11 +22,19 @@ std::vector<double> random_vector(std::size_t count, std::mt19937_64& random) {
   return values;
 }
 
+/// One more row, or an empty one where there are no values.
+void push(Triangle& triangle, const std::vector<double>& values) {
+  triangle.prepare(triangle.rows() + 1);
+  const std::span<double> row = triangle.push(!values.empty());
+  ASSERT_EQ(row.size(), values.size());
+  std::copy(values.begin(), values.end(), row.begin());
+}
+
 // From 512 rows on there are two bands, from 1449 on there are sixteen.
 class TriangleProducts : public ::testing::TestWithParam<std::size_t> {
  protected:
   TriangleProducts() {
-    for (std::size_t k = 0; k < GetParam(); ++k) triangle_.push(random_vector(k + 1, random_));
+    for (std::size_t k = 0; k < GetParam(); ++k) push(triangle_, random_vector(k + 1, random_));
   }
   std::mt19937_64 random_{GetParam()};
   Triangle triangle_;
@@ -66,10 +76,10 @@ TEST_P(TriangleProducts, HaveTheSameBitsOnAnyNumberOfThreads) {
 /// As the coefficients of weights are kept: a row is shorter than its number by one, or empty.
 TEST_P(TriangleProducts, BearRowsThatAreEmpty) {
   const std::size_t count = GetParam();
-  Triangle triangle;
+  Triangle triangle(false);
   for (std::size_t k = 0; k < count; ++k) {
-    triangle.push(k % 9 == 0 || (k > 40 && k < 60) ? std::vector<double>()
-                                                   : random_vector(k, random_));
+    push(triangle,
+         k % 9 == 0 || (k > 40 && k < 60) ? std::vector<double>() : random_vector(k, random_));
   }
   std::vector<double> out(count, std::nan(""));
   triangle.rows_times(*openmp_executor(2), x_, out);

@@ -19,11 +19,8 @@ Declaration declare_block_to() {
           {count("block", 16, Range::positive,
                  "Coordinates per block; the last one may be shorter. The state is 4 * (block + 1) "
                  "bytes a parameter.")}),
-      .state = {{.name = "A",
-                 .shape = Shape::other,
-                 .help = "The matrices of the blocks.",
-                 .size = "block d"},
-                {.name = "b", .help = "The constant part of the estimate."}},
+      .state = {{"A", Shape::other, "The matrices of the blocks.", "", 0, "block d"},
+                {"b", Shape::other, "The constant part of the estimate.", "", 0, "d"}},
       .stages =
           [](const Values& o) {
             detail::TrainableSpec spec = trainable(o, Structure::block);

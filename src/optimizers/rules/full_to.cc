@@ -28,11 +28,16 @@ Declaration declare_full_to() {
                .not_in_torch(),
            starting_values("initial_A", "d x d values, row by row; empty is 0, as in the paper."),
            starting_values("initial_b", "d values; empty is 0.")}),
-      .state = {{.name = "A",
-                 .shape = Shape::other,
-                 .help = "The matrix, where it is dense; the history of residuals as span.",
-                 .size = "d^2"},
-                {.name = "b", .help = "The constant part of the estimate."}},
+      .state = {{"A", Shape::other, "The matrix; dense.", "", 0, "d^2"},
+                {"b", Shape::other, "The constant part of the estimate; dense.", "", 0, "d"},
+                {"u", Shape::other, "Left factors that are not in A yet; dense.", "", 0, "64 d"},
+                {"v", Shape::other, "Right factors that are not in A yet; dense.", "", 0, "64 d"},
+                {"history", Shape::other, "The residuals; span, grows.", "", 0, "t d"},
+                {"products", Shape::other, "Their inner products; span, grows.", "", 0, "t^2 / 2"},
+                {"weights_at", Shape::other, "The weights at each of them; span, grows.", "", 0,
+                 "t^2 / 2"},
+                {"rows", Shape::other, "Rates and coefficients of each; span, grows.", "", 0,
+                 "5 t"}},
       .stages =
           [](const Values& o) {
             detail::TrainableSpec spec = trainable(o, Structure::full);
