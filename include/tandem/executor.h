@@ -9,7 +9,7 @@
 namespace tandem {
 
 /// Runs independent tasks. A host with a pool of its own (LibTorch, a job system) implements this
-/// and hands it to Optimizer::set_executor; everybody else gets OpenMP.
+/// and hands it to Optimizer::set_executor; everybody else gets a pool of the library's own.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -23,11 +23,15 @@ class Executor {
 
 /// Runs everything on the calling thread.
 std::shared_ptr<Executor> serial_executor();
-/// OpenMP threads; 0 means as many as OpenMP gives (OMP_NUM_THREADS, else the cores).
-std::shared_ptr<Executor> openmp_executor(int threads = 0);
+/// A pool of threads, the calling one among them; the others are started when they are first needed
+/// and sleep when idle. 0 means as many as TANDEM_NUM_THREADS says, else OMP_NUM_THREADS, else the
+/// cores that the process may use. Where the system gives fewer threads, fewer do the work. Any
+/// thread may call run(): while a job is under way, a second one is done by its caller alone, so
+/// tasks may have tasks. A pool survives fork(); a task that forks must not return in the child.
+std::shared_ptr<Executor> pool_executor(int threads = 0);
 
-/// The executor of optimizers that were given none: openmp_executor() unless replaced here. Affects
-/// optimizers made afterwards.
+/// The executor of optimizers that were given none: one pool_executor() for all of them unless
+/// replaced here. Affects optimizers made afterwards.
 void set_default_executor(std::shared_ptr<Executor> executor);
 std::shared_ptr<Executor> default_executor();
 
