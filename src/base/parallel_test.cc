@@ -71,6 +71,7 @@ TEST(Parallel, PassesOnWhatBodiesThrow) {
 
 TEST(Executors, AreCheckedAndReplaceable) {
   EXPECT_THROW(pool_executor(-1), std::invalid_argument);
+  EXPECT_THROW(pool_executor(1000000), std::invalid_argument);
   EXPECT_THROW(set_default_executor(nullptr), std::invalid_argument);
   EXPECT_EQ(pool_executor(3)->threads(), 3);
   EXPECT_EQ(serial_executor()->threads(), 1);

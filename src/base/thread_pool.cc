@@ -38,7 +38,6 @@ using Word = std::atomic<std::uint32_t>;
 constexpr std::chrono::microseconds kLinger(20);
 /// How long the caller looks whether the last tasks are done before it sleeps.
 constexpr std::chrono::microseconds kPatience(50);
-/// Of the environment: a slip of the finger is no reason to run out of memory.
 constexpr int kMostThreads = 4096;
 
 void relax() {
@@ -166,6 +165,7 @@ class ThreadPool : public Executor {
                std::size_t shares) {
     task_.store(&task, std::memory_order_relaxed);
     count_.store(count, std::memory_order_relaxed);
+    core_.store(sched_getcpu(), std::memory_order_relaxed);
     open_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
     const std::uint64_t job = std::uint64_t{round_.load(std::memory_order_relaxed) + 1} << 32;
     for (std::size_t s = 0; s < shares; ++s) {
@@ -179,14 +179,17 @@ class ThreadPool : public Executor {
     if (asleep > 0 && shares - 1 > awake) wake(round_, static_cast<int>(shares - 1 - awake));
   }
 
-  /// Takes tasks, of the own share first, until there are none to be taken.
-  void take_all(std::size_t own) noexcept {
+  /// Takes tasks, of the own share first, until there are none to be taken. True if there were any.
+  bool take_all(std::size_t own) noexcept {
     const std::size_t shares = std::min(count_.load(std::memory_order_relaxed), threads_);
-    for (std::size_t s = own; s < shares; ++s) take_share(s);
-    for (std::size_t s = 0; s < std::min(own, shares); ++s) take_share(s);
+    bool any = false;
+    for (std::size_t s = own; s < shares; ++s) any |= take_share(s);
+    for (std::size_t s = 0; s < std::min(own, shares); ++s) any |= take_share(s);
+    return any;
   }
 
-  void take_share(std::size_t s) noexcept {
+  bool take_share(std::size_t s) noexcept {
+    bool any = false;
     std::atomic<std::uint64_t>& left = shares_[s].left;
     std::uint64_t seen = left.load(std::memory_order_acquire);
     while (static_cast<std::uint32_t>(seen) > 0) {
@@ -201,7 +204,9 @@ class ThreadPool : public Executor {
       (*task)((s + 1) * count / shares - static_cast<std::uint32_t>(seen));
       if (open_.fetch_sub(1, std::memory_order_acq_rel) == (kCallerSleeps | 1)) wake(open_, 1);
       --seen;
+      any = true;
     }
+    return any;
   }
 
   void wait_for_taken() {
@@ -218,9 +223,11 @@ class ThreadPool : public Executor {
     while (true) {
       const std::uint32_t round = round_.load(std::memory_order_acquire);
       if (ended_) return;
-      take_all(own);
+      const bool useful = take_all(own);
       const auto more = [&] { return round_.load(std::memory_order_acquire) != round; };
-      if (soon(kLinger, more)) continue;
+      // On a busy machine a thread comes too late, or runs where the caller would: it goes at once.
+      const bool lingers = useful && sched_getcpu() != core_.load(std::memory_order_relaxed);
+      if (lingers ? soon(kLinger, more) : more()) continue;
       ++asleep_;
       if (round_.load() == round) sleep_while(round_, round);
       --asleep_;
@@ -251,6 +258,7 @@ class ThreadPool : public Executor {
   // The job, in memory that a late worker may still look at.
   std::atomic<const std::function<void(std::size_t)>*> task_ = nullptr;
   std::atomic<std::size_t> count_ = 0;
+  std::atomic<int> core_ = -1;  // on which the caller runs
   alignas(64) Word open_ = 0;   // tasks that are not done, and whether the caller sleeps
   alignas(64) Word round_ = 0;  // counts jobs; workers sleep on it
   std::atomic<std::size_t> asleep_ = 0;
@@ -288,9 +296,10 @@ int usual_threads() {
 }  // namespace
 
 std::shared_ptr<Executor> pool_executor(int threads) {
-  if (threads < 0) {
+  if (threads < 0 || threads > kMostThreads) {
     throw std::invalid_argument("Invalid number of threads: " + std::to_string(threads) +
-                                ", expected 0 (as many as there are) or more");
+                                ", expected 0 (as many as there are) to " +
+                                std::to_string(kMostThreads));
   }
   return std::make_shared<ThreadPool>(threads > 0 ? threads : usual_threads());
 }
