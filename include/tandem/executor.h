@@ -23,11 +23,11 @@ class Executor {
 
 /// Runs everything on the calling thread.
 std::shared_ptr<Executor> serial_executor();
-/// A pool of threads, the calling one among them; the others are started when they are first needed
-/// and sleep when idle. 0 means as many as TANDEM_NUM_THREADS says, else OMP_NUM_THREADS, else the
-/// cores that the process may use. Where the system gives fewer threads, fewer do the work. Any
-/// thread may call run(): while a job is under way, a second one is done by its caller alone, so
-/// tasks may have tasks. A pool survives fork(); a task that forks must not return in the child.
+/// A thread pool; the calling thread is one of its threads. The others are started when first needed
+/// and sleep when idle. 0 means TANDEM_NUM_THREADS, else OMP_NUM_THREADS, else the cores that this
+/// process may use; at most 4096. If the system starts fewer threads, those do the work. Any thread
+/// may call run(), and tasks may too: while one job is running, other callers do their work alone. A
+/// pool works in the child of a fork(), but a task that forks must not return in the child.
 std::shared_ptr<Executor> pool_executor(int threads = 0);
 
 /// The executor of optimizers that were given none: one pool_executor() for all of them unless

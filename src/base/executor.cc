@@ -21,7 +21,7 @@ class SerialExecutor : public Executor {
 std::mutex default_mutex;
 std::shared_ptr<Executor> default_slot;  // null until somebody asks
 
-// A fork() waits until nobody else holds the mutex: nobody would give it back in the child.
+// fork() takes the mutex first: held by another thread, it would stay locked in the child.
 [[maybe_unused]] const int kRegistered = pthread_atfork(
     [] { default_mutex.lock(); }, [] { default_mutex.unlock(); }, [] { default_mutex.unlock(); });
 
@@ -40,7 +40,7 @@ std::shared_ptr<Executor> default_executor() {
     const std::lock_guard lock(default_mutex);
     if (default_slot != nullptr) return default_slot;
   }
-  // Made and, if somebody else was quicker, ended without the lock: pools have one of their own.
+  // Made without holding the mutex, so that fork handlers cannot meet two locks in the wrong order.
   std::shared_ptr<Executor> pool = pool_executor();
   const std::lock_guard lock(default_mutex);
   if (default_slot == nullptr) default_slot = pool;
