@@ -303,7 +303,7 @@ void memory(const Bench& bench) {
 }  // namespace
 
 void run_population_bench(const PopulationOptions& options, const Report& report) {
-  const Bench bench{options, openmp_executor(options.threads), report};
+  const Bench bench{options, pool_executor(options.threads), report};
   report.note(
       fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
   mnist_shape(bench);

@@ -281,7 +281,7 @@ void small(const Bench& bench) {
 }  // namespace
 
 void run_step_bench(const StepOptions& options, const Report& report) {
-  const Bench bench{options, openmp_executor(options.threads), report};
+  const Bench bench{options, pool_executor(options.threads), report};
   report.note(
       fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
   elementwise(bench);

@@ -28,10 +28,10 @@ std::string waiting() {
 
 void run_torch_bench(const plugin::Plugin& plugin, const TorchOptions& options,
                      const Report& report) {
-  const auto executor = openmp_executor(options.threads);
+  const auto executor = pool_executor(options.threads);
   const int threads = executor->threads();
   const auto blas = LoadedBlas::find();
-  const TorchContext context{plugin.torch_bench, options, openmp_executor(threads), report,
+  const TorchContext context{plugin.torch_bench, options, pool_executor(threads), report,
                              [&](int count) {
                                plugin.set_threads(count);
                                if (blas) blas->set_threads(count);

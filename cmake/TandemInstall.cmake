@@ -38,7 +38,7 @@ get_target_property(library_type tandem TYPE)
 set(TANDEM_DEPENDENCIES "")
 if(library_type STREQUAL "STATIC_LIBRARY")
   string(JOIN "\n" TANDEM_DEPENDENCIES "include(CMakeFindDependencyMacro)"
-         "find_dependency(hwy)" "find_dependency(OpenMP COMPONENTS CXX)")
+         "find_dependency(hwy)" "find_dependency(Threads)")
 endif()
 configure_package_config_file(
   "${PROJECT_SOURCE_DIR}/cmake/tandemConfig.cmake.in" "${PROJECT_BINARY_DIR}/tandemConfig.cmake"

@@ -138,7 +138,7 @@ TEST_P(HostSegments, BFloat16RunsDoNotDependOnThreads) {
   std::vector<std::vector<std::uint16_t>> seen;
   for (const int threads : {1, 2, 5}) {
     auto optimizer = make_optimizer(it().name, dimension);
-    optimizer->set_executor(openmp_executor(threads));
+    optimizer->set_executor(pool_executor(threads));
     std::vector<BFloat16> w(dimension), g(dimension);
     kernels::narrow(random_floats(dimension, 2).data(), dimension, w.data());
     for (std::uint64_t step = 0; step < 4; ++step) {

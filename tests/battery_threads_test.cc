@@ -16,10 +16,10 @@ namespace {
 using Executors = std::vector<std::pair<std::string, std::shared_ptr<Executor>>>;
 
 Executors all_executors() {
-  return {{"openmp 1", openmp_executor(1)},
-          {"openmp 2", openmp_executor(2)},
-          {"openmp 3", openmp_executor(3)},
-          {"openmp", openmp_executor()},
+  return {{"pool 1", pool_executor(1)},
+          {"pool 2", pool_executor(2)},
+          {"pool 3", pool_executor(3)},
+          {"pool", pool_executor()},
           {"3 threads", std::make_shared<ThreadsExecutor>(3)},
           {"backwards", std::make_shared<BackwardsExecutor>(5)}};
 }

@@ -250,8 +250,8 @@ std::vector<float> weights_with(std::shared_ptr<Executor> executor, std::size_t 
 TEST(Forms, threads_do_not_change_a_bit_of_a_large_dense_one) {
   const FullTOOptions options = with_form(Form::dense);
   const std::vector<float> expected = weights_with(serial_executor(), 3000, options, 70);
-  EXPECT_TRUE(same_bits(weights_with(openmp_executor(2), 3000, options, 70), expected));
-  EXPECT_TRUE(same_bits(weights_with(openmp_executor(3), 3000, options, 70), expected));
+  EXPECT_TRUE(same_bits(weights_with(pool_executor(2), 3000, options, 70), expected));
+  EXPECT_TRUE(same_bits(weights_with(pool_executor(3), 3000, options, 70), expected));
   EXPECT_TRUE(
       same_bits(weights_with(std::make_shared<BackwardsExecutor>(5), 3000, options, 70), expected));
 }
@@ -259,8 +259,8 @@ TEST(Forms, threads_do_not_change_a_bit_of_a_large_dense_one) {
 TEST(Forms, threads_do_not_change_a_bit_of_a_large_span) {
   const FullTOOptions options = with_form(Form::span, Projection::ball(0.9));
   const std::vector<float> expected = weights_with(serial_executor(), 300001, options, 12);
-  EXPECT_TRUE(same_bits(weights_with(openmp_executor(2), 300001, options, 12), expected));
-  EXPECT_TRUE(same_bits(weights_with(openmp_executor(3), 300001, options, 12), expected));
+  EXPECT_TRUE(same_bits(weights_with(pool_executor(2), 300001, options, 12), expected));
+  EXPECT_TRUE(same_bits(weights_with(pool_executor(3), 300001, options, 12), expected));
   EXPECT_TRUE(same_bits(weights_with(std::make_shared<BackwardsExecutor>(5), 300001, options, 12),
                         expected));
 }

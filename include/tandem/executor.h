@@ -9,7 +9,7 @@
 namespace tandem {
 
 /// Runs independent tasks. A host with a pool of its own (LibTorch, a job system) implements this
-/// and hands it to Optimizer::set_executor; everybody else gets OpenMP.
+/// and hands it to Optimizer::set_executor; everybody else gets a pool of the library's own.
 class Executor {
  public:
   virtual ~Executor() = default;
@@ -23,11 +23,15 @@ class Executor {
 
 /// Runs everything on the calling thread.
 std::shared_ptr<Executor> serial_executor();
-/// OpenMP threads; 0 means as many as OpenMP gives (OMP_NUM_THREADS, else the cores).
-std::shared_ptr<Executor> openmp_executor(int threads = 0);
+/// A thread pool; the calling thread is one of its threads. The others are started when first needed
+/// and sleep when idle. 0 means TANDEM_NUM_THREADS, else OMP_NUM_THREADS, else the cores that this
+/// process may use; at most 4096. If the system starts fewer threads, those do the work. Any thread
+/// may call run(), and tasks may too: while one job is running, other callers do their work alone. A
+/// pool works in the child of a fork(), but a task that forks must not return in the child.
+std::shared_ptr<Executor> pool_executor(int threads = 0);
 
-/// The executor of optimizers that were given none: openmp_executor() unless replaced here. Affects
-/// optimizers made afterwards.
+/// The executor of optimizers that were given none: one pool_executor() for all of them unless
+/// replaced here. Affects optimizers made afterwards.
 void set_default_executor(std::shared_ptr<Executor> executor);
 std::shared_ptr<Executor> default_executor();
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pickle
-import re
 import subprocess
 import sys
 import warnings
@@ -273,6 +272,7 @@ def test_names_of_features_and_texts_as_classes():
         ({"batch_size": "all"}, ValueError, "batch_size"),
         ({"init": "ones"}, ValueError, "init must be one of"),
         ({"n_threads": 0}, ValueError, "n_threads"),
+        ({"n_threads": 100000}, ValueError, "number of threads"),
         ({"intercept_scaling": 0}, ValueError, "intercept_scaling"),
     ],
 )
@@ -316,7 +316,7 @@ def test_divergence_is_an_error():
 
 
 TOO_MANY_THREADS = """
-import resource, sys
+import resource
 import numpy as np
 from tandem.lab import TandemClassifier, compare
 
@@ -324,22 +324,14 @@ X, y = np.random.default_rng(1).normal(size=(200, 5)), np.arange(200) % 2
 TandemClassifier(n_threads=2, max_iter=1).fit(X, y)
 in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (in_use + (1 << 30), resource.RLIM_INFINITY))
-calls = [
-    lambda: TandemClassifier(n_threads=2000).fit(X, y),
-    lambda: compare(X, y, optimizers=["sgd"], epochs=1, n_threads=2000),
-]
-for call in calls:
-    try:
-        call()
-    except RuntimeError as error:
-        print(error)
-TandemClassifier(n_threads=2, max_iter=1).fit(X, y)
-print("goes on")
+few, many = (TandemClassifier(n_threads=n, max_iter=2, random_state=1).fit(X, y) for n in (1, 2000))
+np.testing.assert_array_equal(few.coef_, many.coef_)
+compare(X, y, optimizers=["sgd"], epochs=1, n_threads=2000)
+print("done")
 """
 
 
-def test_threads_that_cannot_be_started_are_an_error():
-    """Not a hang: those that could be started must end."""
+def test_threads_that_cannot_be_started_are_done_without():
     run = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", TOO_MANY_THREADS],
         capture_output=True,
@@ -347,7 +339,4 @@ def test_threads_that_cannot_be_started_are_an_error():
         timeout=300,
     )
     assert run.returncode == 0, run.stderr
-    lines = run.stdout.splitlines()
-    assert len(lines) == 3 and lines[2] == "goes on", run.stdout
-    for line in lines[:2]:
-        assert re.match(r"Cannot start 2000 threads, only \d+: .*smaller number", line), line
+    assert run.stdout == "done\n"

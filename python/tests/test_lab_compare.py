@@ -165,7 +165,7 @@ def test_nothing_is_left_behind(tmp_path, monkeypatch):
 def test_progress_is_told_and_may_stop(tmp_path, capfd):
     X, y = data(rows=2000)
     told = []
-    more = {"epochs": 30, "seeds": 2, "batch": 2, "store": tmp_path / "p.db"}
+    more = {"epochs": 150, "seeds": 2, "batch": 2, "store": tmp_path / "p.db"}
     grids = [("adam", {"lr": [0.01, 0.02, 0.05, 0.1]}), ("sgd", {"lr": 0.1})]
 
     def stop(progress):

@@ -17,7 +17,7 @@ namespace {
 
 TEST(Parallel, CoversEveryItemOnce) {
   for (const int threads : {1, 2, 3, 7}) {
-    const auto executor = openmp_executor(threads);
+    const auto executor = pool_executor(threads);
     for (const std::size_t count : {0, 1, 2, 3, 10, 1000}) {
       std::vector<std::atomic<int>> seen(count);
       parallel_ranges(*executor, count, 1, [&](std::size_t first, std::size_t last) {
@@ -53,7 +53,7 @@ TEST(Parallel, WakesNobodyForLittleWork) {
 
 // An exception that leaves a thread ends the program; these come back to the caller.
 TEST(Parallel, PassesOnWhatBodiesThrow) {
-  for (const std::shared_ptr<Executor>& executor : {openmp_executor(4), serial_executor()}) {
+  for (const std::shared_ptr<Executor>& executor : {pool_executor(4), serial_executor()}) {
     std::atomic<std::size_t> done = 0;
     const auto body = [&](std::size_t first, std::size_t last) {
       done += last - first;
@@ -70,9 +70,10 @@ TEST(Parallel, PassesOnWhatBodiesThrow) {
 }
 
 TEST(Executors, AreCheckedAndReplaceable) {
-  EXPECT_THROW(openmp_executor(-1), std::invalid_argument);
+  EXPECT_THROW(pool_executor(-1), std::invalid_argument);
+  EXPECT_THROW(pool_executor(1000000), std::invalid_argument);
   EXPECT_THROW(set_default_executor(nullptr), std::invalid_argument);
-  EXPECT_EQ(openmp_executor(3)->threads(), 3);
+  EXPECT_EQ(pool_executor(3)->threads(), 3);
   EXPECT_EQ(serial_executor()->threads(), 1);
   const auto before = default_executor();
   set_default_executor(serial_executor());

@@ -68,7 +68,7 @@ int report_error(int exit_code, std::string_view text) {
 /// Does the work and turns what was thrown into messages.
 int work(const Common& common, const Job& job) {
   try {
-    if (common.threads > 0) set_default_executor(openmp_executor(common.threads));
+    if (common.threads > 0) set_default_executor(pool_executor(common.threads));
     return job();
   } catch (const std::invalid_argument& error) {
     return report_error(kUsage, error.what());

@@ -45,7 +45,7 @@ TEST_P(TriangleProducts, AreTheSums) {
   const std::size_t count = GetParam();
   std::vector<double> lower(count);
   std::vector<double> symmetric(count);
-  const auto executor = openmp_executor(2);
+  const auto executor = pool_executor(2);
   triangle_.rows_times(*executor, x_, lower);
   triangle_.symmetric_times(*executor, x_, symmetric);
   for (std::size_t i = 0; i < count; ++i) {
@@ -66,9 +66,9 @@ TEST_P(TriangleProducts, HaveTheSameBitsOnAnyNumberOfThreads) {
   triangle_.rows_times(*serial_executor(), x_, lower_alone);
   for (const int threads : {2, 3, 16, 40}) {
     std::vector<double> out(count, std::nan(""));
-    triangle_.symmetric_times(*openmp_executor(threads), x_, out);
+    triangle_.symmetric_times(*pool_executor(threads), x_, out);
     EXPECT_EQ(out, alone) << threads;
-    triangle_.rows_times(*openmp_executor(threads), x_, out);
+    triangle_.rows_times(*pool_executor(threads), x_, out);
     EXPECT_EQ(out, lower_alone) << threads;
   }
 }
@@ -82,7 +82,7 @@ TEST_P(TriangleProducts, BearRowsThatAreEmpty) {
          k % 9 == 0 || (k > 40 && k < 60) ? std::vector<double>() : random_vector(k, random_));
   }
   std::vector<double> out(count, std::nan(""));
-  triangle.rows_times(*openmp_executor(2), x_, out);
+  triangle.rows_times(*pool_executor(2), x_, out);
   for (std::size_t i = 0; i < count; ++i) {
     long double sum = 0;
     for (std::size_t j = 0; j < triangle.row(i).size(); ++j) sum += triangle.row(i)[j] * x_[j];

@@ -110,7 +110,7 @@ TEST_P(OptimumTest, ThreadsDoNotMatter) {
   const data::Task task = make_task(GetParam());
   const Optimum serial = find_optimum(task, 0.01, 1e-10, *serial_executor());
   for (const int threads : {2, 3}) {
-    const Optimum parallel = find_optimum(task, 0.01, 1e-10, *openmp_executor(threads));
+    const Optimum parallel = find_optimum(task, 0.01, 1e-10, *pool_executor(threads));
     EXPECT_EQ(parallel.weights, serial.weights);
     EXPECT_EQ(parallel.loss, serial.loss);
     EXPECT_EQ(parallel.gradient_norm, serial.gradient_norm);

@@ -104,7 +104,7 @@ TEST(TheoryExperiment, SlowShuffledEpochsAreNotWhatTheTheoremSays) {
 TEST(TheoryExperiment, ThreadsDoNotChangeABit) {
   const ExperimentOptions options{.steps = 300, .repetitions = 5};
   const Experiment one = certified_experiment(options, *serial_executor());
-  const Experiment many = certified_experiment(options, *openmp_executor(3));
+  const Experiment many = certified_experiment(options, *pool_executor(3));
   ASSERT_EQ(one.results.size(), 7U);
   for (std::size_t m = 0; m < one.results.size(); ++m) {
     EXPECT_EQ(one.results[m].curve.weights, many.results[m].curve.weights);

@@ -57,7 +57,7 @@ TrainOptions few_epochs() {
 
 std::vector<Member> train_all(const Problem& problem, const std::vector<Setting>& settings,
                               const TrainOptions& options, int threads) {
-  Trainer trainer(problem, settings, options, openmp_executor(threads));
+  Trainer trainer(problem, settings, options, pool_executor(threads));
   while (trainer.epoch()) {
   }
   return trainer.members();
@@ -106,11 +106,11 @@ INSTANTIATE_TEST_SUITE_P(Data, CrowdTest, ::testing::Values("", ",sparse=0.3"),
 TEST(Trainer, ResumesToTheSameBitsAfterEveryEpoch) {
   const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   const std::vector<Member> whole = train_all(*problem, crowd(), few_epochs(), 2);
-  Trainer first(*problem, crowd(), few_epochs(), openmp_executor(2));
+  Trainer first(*problem, crowd(), few_epochs(), pool_executor(2));
   for (std::size_t stop = 0; stop <= 3; ++stop) {
     std::stringstream checkpoint;
     first.save(checkpoint);
-    Trainer second(*problem, crowd(), few_epochs(), openmp_executor(1));
+    Trainer second(*problem, crowd(), few_epochs(), pool_executor(1));
     second.load(checkpoint);
     EXPECT_EQ(second.epochs_done(), stop);
     while (second.epoch()) {
@@ -227,12 +227,12 @@ TEST(Trainer, DivergedMembersLeaveAtOnce) {
 TEST(Trainer, PrunedMembersLeaveAndTheRestDoesNotNotice) {
   const auto problem = models::make_problem("logistic", synthetic(), 0.01);
   const std::vector<Member> whole = train_all(*problem, crowd(), few_epochs(), 1);
-  Trainer trainer(*problem, crowd(), few_epochs(), openmp_executor(2));
+  Trainer trainer(*problem, crowd(), few_epochs(), pool_executor(2));
   trainer.epoch();
   trainer.prune({0, 2, 3, 5});  // 3 has diverged already
   std::stringstream saved;
   trainer.save(saved);
-  Trainer resumed(*problem, crowd(), few_epochs(), openmp_executor(2));
+  Trainer resumed(*problem, crowd(), few_epochs(), pool_executor(2));
   resumed.load(saved);
   for (Trainer* each : {&trainer, &resumed}) {
     while (each->epoch()) {
@@ -363,7 +363,7 @@ TEST(Trainer, PassesOnWhatAStepOnAThreadThrows) {
                          {"memory_limit", limit}}};
   TrainOptions options = few_epochs();
   options.batch = 4;
-  Trainer trainer(*problem, std::vector<Setting>(200, setting), options, openmp_executor(2));
+  Trainer trainer(*problem, std::vector<Setting>(200, setting), options, pool_executor(2));
   EXPECT_THROW(trainer.epoch(), MemoryLimitError);
 }
 

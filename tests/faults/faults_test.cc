@@ -150,7 +150,7 @@ TEST_P(Faults, change_nothing_where_work_is_shared) {
     if (set.label == "block_100_normalized_box") continue;  // 28 MB of state
     run<float>(set, {one_part(70001), 2, {1, 2}, {2}, std::make_shared<BackwardsExecutor>(4)});
   }
-  run<float>(it().sets[0], {one_part(70001), 2, {1, 2}, {2}, openmp_executor(2)});
+  run<float>(it().sets[0], {one_part(70001), 2, {1, 2}, {2}, pool_executor(2)});
 }
 
 // Segments with rates of their own, one of which is left out.
@@ -223,7 +223,7 @@ TEST(FaultsOfFullTO, change_nothing_where_work_is_shared) {
       70001, options(Form::span, Projection::ball(0.9)),
       {one_part(70001), 8, {1, 2, 5, 6, 8}, {5, 6}, std::make_shared<BackwardsExecutor>(4)});
   expect_no_trace_of_full_to<float>(70001, options(Form::span, Projection::none()),
-                                    {one_part(70001), 3, {1, 2, 3}, {3}, openmp_executor(2)});
+                                    {one_part(70001), 3, {1, 2, 3}, {3}, pool_executor(2)});
 }
 
 // Every step up to 70: the history's vectors, their lists and the bookkeeping grow at many of them.

@@ -13,7 +13,6 @@
 
 #include "base/random.h"
 #include "lab.h"
-#include "pool.h"
 #include "problems/softmax.h"
 #include "train/trainer.h"
 
@@ -125,7 +124,7 @@ py::dict fit(const std::shared_ptr<data::Task>& task, const std::string& method,
       });
     };
     try {
-      train::Trainer trainer(problem, {{method, options}}, train, make_pool(threads));
+      train::Trainer trainer(problem, {{method, options}}, train, pool_executor(threads));
       int still = 0;
       bool more = true;
       while (more && still < 2) {

@@ -2,6 +2,7 @@
 // Comparisons on data in memory: the runner of studies, into a store.
 #include <fmt/format.h>
 #include <pybind11/stl.h>
+#include <tandem/executor.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -13,7 +14,6 @@
 
 #include "lab.h"
 #include "models/make_problem.h"
-#include "pool.h"
 #include "store/store.h"
 #include "study/runner.h"
 
@@ -87,7 +87,7 @@ void run_study(const std::string& path, const std::string& name,
     study::Runner runner(std::move(spec), {.memory = memory,
                                            .command = "tandem.lab.compare",
                                            .data = {{name, data}},
-                                           .executor = make_pool(threads)});
+                                           .executor = pool_executor(threads)});
     store::Store store = store::Store::open(path, store::Store::Mode::write);
     done = runner.run(store, [&](const study::Status& status) {
       return watch.go_on([&] {
