@@ -41,7 +41,7 @@ bench: deps-core program ## speed of a step, beside the machine's limits and pee
 format: deps-test ## clang-format our files
 	scripts/lint --fix-format
 
-lint: deps-test ## clang-format, clang-tidy, shellcheck; warnings are errors
+lint: deps-test ## clang-format, clang-tidy, shellcheck, the order of modules; warnings are errors
 	cmake --preset release
 	scripts/lint build-release $(JOBS)
 

@@ -29,19 +29,19 @@
 #include "cli/progress.h"
 #include "cli/values.h"
 #include "data/dataset.h"
+#include "paper/report/theory_report.h"
+#include "paper/theory.h"
+#include "paper/theory_experiment.h"
+#include "paper/theory_problem.h"
 #include "report/markdown.h"
 #include "report/render.h"
-#include "report/theory_report.h"
-#include "study/theory.h"
-#include "study/theory_experiment.h"
-#include "study/theory_problem.h"
 #include "train/trainer.h"
 
 namespace tandem::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using report::TheoryRun;
+using paper::TheoryRun;
 
 constexpr double kGeneratedLambda = 0.05;
 constexpr double kKddLambda = 0.97;
@@ -127,14 +127,14 @@ void print_json(const TheoryRun& run, std::size_t repetitions) {
                     {"certified", result.certified},
                     {"reason", result.reason}});
   }
-  const report::Controls controls = report::compare_controls(experiment);
+  const paper::Controls controls = paper::compare_controls(experiment);
   write_json(Json{{"event", "controls"},
                   {"experiment", run.name},
                   {"weights_difference", controls.weights_difference},
                   {"estimate_difference", controls.estimate_difference},
                   {"weights_ratio", controls.weights_ratio},
                   {"estimate_ratio", controls.estimate_ratio},
-                  {"text", report::what_controls_show(experiment)},
+                  {"text", paper::what_controls_show(experiment)},
                   {"seconds", run.seconds}});
 }
 
@@ -179,9 +179,9 @@ void show_rates(const char* kind, const theory::Facts& facts, const theory::Rate
     print_line({{"event", "rates"}, {"kind", kind}}, constants_json(facts, rates));
     return;
   }
-  print_result("Rates, {}. {}\n\n{}\n{}\n", kind, report::verdict(facts, rates),
-               report::constants_table(facts, rates, "of the gradient on every batch").terminal(),
-               report::conditions_table(facts, rates).terminal());
+  print_result("Rates, {}. {}\n\n{}\n{}\n", kind, paper::verdict(facts, rates),
+               paper::constants_table(facts, rates, "of the gradient on every batch").terminal(),
+               paper::conditions_table(facts, rates).terminal());
 }
 
 int check_constants(const TheoryOptions& options, const Common& common) {
@@ -297,11 +297,11 @@ class Theory {
       const theory::Experiment& experiment = run.experiment;
       print_result(
           "{}\n{}\n\n{}\n{}\n{}\n\n{}\n{}\n\n{}\n\n", run.title, run.text,
-          report::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
-          report::conditions_table(experiment.facts, experiment.rates).terminal(),
-          report::verdict(experiment.facts, experiment.rates),
-          report::slopes_table(experiment).terminal(), report::reasons(experiment),
-          report::what_controls_show(experiment));
+          paper::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
+          paper::conditions_table(experiment.facts, experiment.rates).terminal(),
+          paper::verdict(experiment.facts, experiment.rates),
+          paper::slopes_table(experiment).terminal(), paper::reasons(experiment),
+          paper::what_controls_show(experiment));
       flush_results();
     }
     if (interrupted()) throw train::Interrupted();
@@ -383,7 +383,7 @@ class Theory {
     };
     std::vector<report::Figure> figures;
     for (const TheoryRun& run : runs_) {
-      document.sections.push_back(report::theory_section(run));
+      document.sections.push_back(paper::theory_section(run));
       const auto& own = document.sections.back().figures;
       figures.insert(figures.end(), own.begin(), own.end());
     }
@@ -395,7 +395,7 @@ class Theory {
     const bool drawn = report::figures_available();
     if (drawn) report::write_figures(folder, figures, {.svg = true, .png = false});
     write_atomically(folder / "theory.csv",
-                     [&](std::ostream& stream) { stream << report::theory_curves(runs_).csv(); });
+                     [&](std::ostream& stream) { stream << paper::theory_curves(runs_).csv(); });
     write_atomically(folder / "theory.md", [&](std::ostream& stream) {
       stream << report::markdown_page(document, drawn);
     });

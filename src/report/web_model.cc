@@ -12,10 +12,10 @@
 #include <optional>
 #include <string>
 
+#include "paper/experiments.h"
 #include "report/palette.h"
 #include "report/study_figures.h"
 #include "report/study_report.h"
-#include "study/paper.h"
 
 namespace tandem::report {
 namespace {
@@ -130,8 +130,8 @@ Json dash_of(const Style& style) {
 }
 
 Json paper_of(const study::TaskRuns& task, const OptimizerRuns& optimizer) {
-  const study::PaperCell* cell =
-      study::paper_cell(task.data, task.model, task.lambda, optimizer.label);
+  const paper::PaperCell* cell =
+      paper::paper_cell(task.data, task.model, task.lambda, optimizer.label);
   if (cell == nullptr) return nullptr;
   return {{"rho", cell->rho ? Json(*cell->rho) : Json(nullptr)},
           {"mark", cell->mark != 0 ? Json(std::string(1, cell->mark)) : Json(nullptr)}};

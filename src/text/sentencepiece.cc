@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/find_library.h"
 #include "base/printable.h"
-#include "plugin/load.h"
 #include "text/fail.h"
 #include "text/model_proto.h"
 #include "text/sentencepiece/library.h"
@@ -24,11 +24,11 @@ constexpr std::size_t kLongestMessage = 200;
 const Library& open_library() {
   std::filesystem::path path;
   try {
-    path = plugin::find_library(
+    path = find_library(
         "tandem_sentencepiece.so",
         "this tandem was built or installed without its SentencePiece part, which is built where "
         "SentencePiece is found (Debian: libsentencepiece-dev)");
-  } catch (const plugin::PluginError& error) {
+  } catch (const LibraryNotFound& error) {
     throw TokenizerError(error.what());
   }
   int flags = RTLD_NOW | RTLD_LOCAL;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/theory_report.h"
+#include "paper/report/theory_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,9 +10,14 @@
 #include <stdexcept>
 #include <utility>
 
-namespace tandem::report {
+namespace tandem::paper {
 namespace {
 
+using report::Figure;
+using report::Scale;
+using report::Section;
+using report::Style;
+using report::Table;
 using theory::Condition;
 using theory::Experiment;
 using theory::MethodResult;
@@ -48,11 +53,11 @@ double largest_difference(const std::vector<double>& curve, const std::vector<do
 }
 
 std::optional<Style> style_of_method(const std::string& name) {
-  if (is_known(name)) return std::nullopt;
-  if (name.starts_with("momentum")) return style_of("momentum");
-  if (name == "adam, constant rate") return style_of("adam");
-  if (name == "adam, rate 1/t") return style_of("adamw");
-  if (name.starts_with("alpha = 0")) return style_of("svrg");
+  if (report::is_known(name)) return std::nullopt;
+  if (name.starts_with("momentum")) return report::style_of("momentum");
+  if (name == "adam, constant rate") return report::style_of("adam");
+  if (name == "adam, rate 1/t") return report::style_of("adamw");
+  if (name.starts_with("alpha = 0")) return report::style_of("svrg");
   return std::nullopt;
 }
 
@@ -77,7 +82,7 @@ Figure error_figure(const TheoryRun& run, const std::string& what, const std::st
   const theory::Curve bounds = bound_curves(experiment);
   if (!(bounds.*errors).empty()) {
     figure.series.push_back(
-        {.label = "bound", .x = x, .y = bounds.*errors, .style = style_of("rmsprop")});
+        {.label = "bound", .x = x, .y = bounds.*errors, .style = report::style_of("rmsprop")});
   }
   figure.caption = fmt::format("{} Curves that lie on each other look like one.", run.text);
   return figure;
@@ -284,4 +289,4 @@ Section theory_section(const TheoryRun& run) {
   return section;
 }
 
-}  // namespace tandem::report
+}  // namespace tandem::paper

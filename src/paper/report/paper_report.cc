@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/paper_report.h"
+#include "paper/report/paper_report.h"
 
 #include <fmt/format.h>
 #include <fmt/ostream.h>
@@ -11,16 +11,18 @@
 #include <set>
 
 #include "base/atomic_file.h"
+#include "paper/controls.h"
+#include "paper/experiments.h"
 #include "report/escape.h"
 #include "report/page.h"
 #include "report/render.h"
 #include "report/study_report.h"
-#include "study/paper.h"
-#include "study/paper_controls.h"
 
-namespace tandem::report {
+namespace tandem::paper {
 namespace {
 
+using report::Figure;
+using report::Table;
 using study::OptimizerRuns;
 using study::Row;
 using study::Run;
@@ -40,7 +42,7 @@ std::string ours(const Row& row) {
 }
 
 std::string cell_text(const Row& row) {
-  const study::PaperCell* cell = study::paper_cell(row.data, row.model, row.lambda, row.optimizer);
+  const PaperCell* cell = paper_cell(row.data, row.model, row.lambda, row.optimizer);
   if (cell == nullptr) return ours(row);
   return fmt::format("{} ({})", ours(row), cell->rho ? with_mark(*cell->rho, cell->mark) : "N/A");
 }
@@ -68,8 +70,8 @@ void write_runs(const std::filesystem::path& path, const StudyRuns& study) {
         for (const Run& run : optimizer.measured) {
           for (const train::Point& point : run.points) {
             const bool held_out = std::isfinite(point.validation_loss);
-            fmt::print(stream, "{},{},{},{},{},{:.9g},{}\n", csv_field(task.name),
-                       csv_field(optimizer.label), run.seed, point.epoch,
+            fmt::print(stream, "{},{},{},{},{},{:.9g},{}\n", report::csv_field(task.name),
+                       report::csv_field(optimizer.label), run.seed, point.epoch,
                        point.gradient_evaluations, point.train_loss,
                        held_out ? fmt::format("{:.9g}", point.validation_loss) : "");
           }
@@ -93,10 +95,12 @@ void write_grid(const std::filesystem::path& path, const StudyRuns& study) {
       for (const OptimizerRuns& optimizer : task.optimizers) {
         if (parts.contains(optimizer.label)) continue;  // its runs are those of the whole grid
         for (const Run& run : optimizer.tuned) {
-          fmt::print(stream, "{},{}", csv_field(task.name), csv_field(optimizer.label));
+          fmt::print(stream, "{},{}", report::csv_field(task.name),
+                     report::csv_field(optimizer.label));
           for (const std::string& name : names) {
             const auto option = run.options.find(name);
-            fmt::print(stream, ",{}", option == run.options.end() ? "" : csv_field(option->second));
+            fmt::print(stream, ",{}",
+                       option == run.options.end() ? "" : report::csv_field(option->second));
           }
           const auto loss = study::min_loss(run);
           fmt::print(stream, ",{},{}\n", loss ? fmt::format("{:.9g}", *loss) : "",
@@ -115,7 +119,7 @@ std::vector<Figure> figures_of(const StudyRuns& study) {
   const std::vector<Row> rows = compare(study);
   std::vector<Figure> figures;
   for (const TaskRuns& task : study.tasks) {
-    for (Figure& figure : study_figures(task, rows)) {
+    for (Figure& figure : report::study_figures(task, rows)) {
       const auto is = [&](const char* kind) { return figure.name.ends_with(kind); };
       const bool wanted = is("-loss") || is("-best-of-n") || is("-gap") ||
                           (is("-validation") && task.model.starts_with("llama:")) ||
@@ -187,8 +191,8 @@ Table chosen_table(const std::vector<StudyRuns>& studies) {
                {"diverged", Align::right}});
   for (const StudyRuns& study : studies) {
     for (const Row& row : compare(study)) {
-      table.add({row.task, row.optimizer, setting_text(study, row),
-                 mean_text(row.min_loss, "{:.6f}"), mean_text(row.gap, "{:.2e}"),
+      table.add({row.task, row.optimizer, report::setting_text(study, row),
+                 report::mean_text(row.min_loss, "{:.6f}"), report::mean_text(row.gap, "{:.2e}"),
                  std::to_string(row.members), std::to_string(row.diverged)});
     }
   }
@@ -198,7 +202,7 @@ Table chosen_table(const std::vector<StudyRuns>& studies) {
 Table epochs_table(const std::vector<StudyRuns>& studies) {
   std::vector<std::size_t> epochs;
   for (const StudyRuns& study : studies) {
-    for (const study::RhoByEpochs& line : study::rho_by_epochs(study)) {
+    for (const RhoByEpochs& line : rho_by_epochs(study)) {
       for (const std::size_t last : line.epochs) add_once(epochs, last);
     }
   }
@@ -209,7 +213,7 @@ Table epochs_table(const std::vector<StudyRuns>& studies) {
   columns.push_back({"the paper", Align::right});
   Table table(columns);
   for (const StudyRuns& study : studies) {
-    for (const study::RhoByEpochs& line : study::rho_by_epochs(study)) {
+    for (const RhoByEpochs& line : rho_by_epochs(study)) {
       std::vector<std::string> cells{line.task, line.optimizer};
       for (const std::size_t last : epochs) {
         const auto at = std::find(line.epochs.begin(), line.epochs.end(), last);
@@ -221,8 +225,7 @@ Table epochs_table(const std::vector<StudyRuns>& studies) {
       const TaskRuns& task =
           *std::find_if(study.tasks.begin(), study.tasks.end(),
                         [&](const TaskRuns& each) { return each.name == line.task; });
-      const study::PaperCell* cell =
-          study::paper_cell(task.data, task.model, task.lambda, line.optimizer);
+      const PaperCell* cell = paper_cell(task.data, task.model, task.lambda, line.optimizer);
       cells.push_back(cell != nullptr && cell->rho ? with_mark(*cell->rho, cell->mark) : "");
       table.add(std::move(cells));
     }
@@ -253,7 +256,7 @@ Effort effort_of(const StudyRuns& study) {
 std::string paper_page(const PaperResults& results, const std::vector<Link>& figures,
                        const std::string& interactive) {
   const std::vector<Row> rows =
-      study::rows_of(results.studies, [](const StudyRuns& study) { return study::compare(study); });
+      rows_of(results.studies, [](const StudyRuns& study) { return study::compare(study); });
   std::vector<std::string> missing;
   for (const auto& [study, why] : results.missing) missing.push_back(study);
   std::string page = fmt::format("# {}\n\n```sh\n{}\n```\n\n", results.title, results.command);
@@ -283,13 +286,13 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
   page += effort.markdown();
   page +=
       "\n## Against Adam\n\nrho x 1e3 and its mark by the paper's test: ours (the paper's).\n\n" +
-      beside_paper(part_of_rows(rows, false), missing).markdown();
+      beside_paper(report::part_of_rows(rows, false), missing).markdown();
   for (const auto& [study, why] : results.missing) {
     page += fmt::format("\n{}: no data. {}\n", study, why.substr(0, why.find('\n')));
   }
-  if (const std::vector<Row> ablations = part_of_rows(rows, true); !ablations.empty()) {
+  if (const std::vector<Row> ablations = report::part_of_rows(rows, true); !ablations.empty()) {
     page += "\n## Ablations, against Adam\n\n" + beside_paper(ablations, {}).markdown();
-    const std::vector<Row> wide = study::rows_of(results.studies, study::against_wide_adam);
+    const std::vector<Row> wide = rows_of(results.studies, against_wide_adam);
     if (!wide.empty()) {
       page += "\n## Against Adam with TO's rates too\n\n" + control_table(wide).markdown();
     }
@@ -297,8 +300,8 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
         "\n## What learning A contributes\n\nForms of TO with alpha > 0 against the best of the "
         "same "
         "grid with alpha = 0, which is momentum (adam-to: against adam-to with alpha = 0).\n\n" +
-        control_table(study::rows_of(results.studies, study::against_no_learning)).markdown();
-    page += fmt::format("\n{}\n", study::verdict_text(study::verdicts(results.studies)));
+        control_table(rows_of(results.studies, against_no_learning)).markdown();
+    page += fmt::format("\n{}\n", verdict_text(verdicts(results.studies)));
   }
   if (const Table epochs = epochs_table(results.studies); epochs.rows() > 0) {
     page +=
@@ -324,26 +327,26 @@ std::filesystem::path write_paper(const std::filesystem::path& folder, const std
   for (const StudyRuns& study : results.studies) {
     write_runs(folder / (study.name + "-runs.csv"), study);
     write_grid(folder / (study.name + "-grid.csv"), study);
-    if (!figures_available()) continue;
+    if (!report::figures_available()) continue;
     const std::vector<Figure> figures = figures_of(study);
-    const auto paths = write_figures(folder / "figures" / study.name, figures,  //
-                                     {.svg = true, .png = false});
+    const auto paths = report::write_figures(folder / "figures" / study.name, figures,  //
+                                             {.svg = true, .png = false});
     for (std::size_t i = 0; i < figures.size(); ++i) {
       links.push_back({figures[i].title, paths.at(i).lexically_relative(folder).generic_string()});
     }
   }
   std::filesystem::path path = folder / (name + ".md");
   std::string interactive;
-  if (web_available() && !results.studies.empty()) {
+  if (report::web_available() && !results.studies.empty()) {
     interactive = name + ".html";
-    write_page(folder / interactive, {.title = results.title,
-                                      .note = results.note,
-                                      .command = results.command + " --out FOLDER",
-                                      .studies = results.studies});
+    report::write_page(folder / interactive, {.title = results.title,
+                                              .note = results.note,
+                                              .command = results.command + " --out FOLDER",
+                                              .studies = results.studies});
   }
   const std::string page = paper_page(results, links, interactive);
   write_atomically(path, [&](std::ostream& stream) { stream << page; });
   return path;
 }
 
-}  // namespace tandem::report
+}  // namespace tandem::paper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The constants of Theorems 1 and 2, in the order in which they follow from each other.
-#include "study/theory.h"
+#include "paper/theory.h"
 
 #include <fmt/format.h>
 

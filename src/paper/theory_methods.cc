@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <tandem/optimizers.h>
 
-#include "study/theory_experiment.h"
+#include "paper/theory_experiment.h"
 
 namespace tandem::theory {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "study/study_file.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 
 /// One cell of the paper's tables of rho.
 struct PaperCell {
@@ -37,12 +37,12 @@ const std::vector<PaperExperiment>& paper_experiments();
 /// The same in minutes: fewer epochs and seeds, grids pruned by successive halving, and Full-TO on
 /// a quarter of its settings; deep models on a part of the data, with the whole grid. Under another
 /// name, so that one store holds both.
-StudySpec quick(StudySpec study);
+study::StudySpec quick(study::StudySpec study);
 
 /// The same from weights of zero: part of what a trainable optimizer learns is to forget a random
 /// start. Full-TO has the paper's alphas there, because |w| stays small. Throws
 /// std::invalid_argument for a net, which does not learn from zeros.
-StudySpec from_zeros(StudySpec study);
+study::StudySpec from_zeros(study::StudySpec study);
 
 /// Table 3: bytes of state.
 struct MemoryCell {
@@ -58,4 +58,4 @@ struct MemoryCell {
 /// Optimizers whose state is more than `limit` bytes are not made.
 std::vector<MemoryCell> memory_table(std::size_t limit);
 
-}  // namespace tandem::study
+}  // namespace tandem::paper

@@ -12,7 +12,7 @@
 #include "study/comparison.h"
 #include "study/results.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 
 // Labels of the study files in studies/paper.
 inline constexpr const char* kWideAdam = "adam, TO's rates too";
@@ -21,17 +21,18 @@ inline constexpr const char* kAdamNoLearning = "adam-to, alpha = 0";
 
 /// Rows of the optimizers named, on every task that has them, against another baseline than the
 /// study's; p_holm over these rows.
-std::vector<Row> against(const StudyRuns& study, const std::string& baseline,
-                         const std::vector<std::string>& optimizers);
+std::vector<study::Row> against(const study::StudyRuns& study, const std::string& baseline,
+                                const std::vector<std::string>& optimizers);
 
 /// All of Full-TO, Diag-TO and RO-TO against Adam with wider rates, momentum beside them.
-std::vector<Row> against_wide_adam(const StudyRuns& study);
+std::vector<study::Row> against_wide_adam(const study::StudyRuns& study);
 /// Forms of TO that learn (alpha > 0) against those that do not.
-std::vector<Row> against_no_learning(const StudyRuns& study);
+std::vector<study::Row> against_no_learning(const study::StudyRuns& study);
 
 /// Rows of several studies as one table: p_holm over all of them.
-std::vector<Row> rows_of(const std::vector<StudyRuns>& studies,
-                         const std::function<std::vector<Row>(const StudyRuns&)>& make);
+std::vector<study::Row> rows_of(
+    const std::vector<study::StudyRuns>& studies,
+    const std::function<std::vector<study::Row>(const study::StudyRuns&)>& make);
 
 /// Rho on the tuning seed had training ended after so many epochs: the paper does not say how many
 /// it trained. The best setting of each grid by then, against the baseline's.
@@ -42,7 +43,7 @@ struct RhoByEpochs {
   std::vector<std::optional<double>> rho;
 };
 /// Without ablations, and without what a pruned grid cannot tell.
-std::vector<RhoByEpochs> rho_by_epochs(const StudyRuns& study);
+std::vector<RhoByEpochs> rho_by_epochs(const study::StudyRuns& study);
 
 /// What one task says. "Beats" is the mark '+': the paper's test over seeds.
 struct Verdict {
@@ -58,9 +59,9 @@ struct Verdict {
   /// Diag-TO or RO-TO with alpha > 0 beats alpha = 0, at an equal number of settings too.
   bool learning_helps = false;
 };
-std::vector<Verdict> verdicts(const std::vector<StudyRuns>& studies);
+std::vector<Verdict> verdicts(const std::vector<study::StudyRuns>& studies);
 
 /// The counts over tasks, in sentences.
 std::string verdict_text(const std::vector<Verdict>& verdicts);
 
-}  // namespace tandem::study
+}  // namespace tandem::paper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The constants satisfy the theorems for any problem, and check() names each condition that fails.
-#include "study/theory.h"
+#include "paper/theory.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "study/paper.h"
+#include "paper/experiments.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,14 @@
 
 #include "study/builtin.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 namespace {
+
+using study::builtin_study;
+using study::OptimizerSpec;
+using study::parse_study;
+using study::StudySpec;
+using study::TaskSpec;
 
 bool is_deep(const std::string& experiment) {
   return experiment.starts_with("resnet") || experiment == "llama";
@@ -26,7 +32,7 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
       const bool deep = is_deep(experiment.name);
       EXPECT_EQ(study.seeds.size(), deep ? 3U : 5U);
       for (const OptimizerSpec& optimizer : study.optimizers) {
-        const std::size_t settings = expand(optimizer.method, optimizer.grid).size();
+        const std::size_t settings = study::expand(optimizer.method, optimizer.grid).size();
         if (deep) {  // equal budgets
           EXPECT_TRUE(settings == 4 || optimizer.ablation) << optimizer.label;
           continue;
@@ -126,4 +132,4 @@ TEST(Paper, FromZerosIsAnotherStart) {
 }
 
 }  // namespace
-}  // namespace tandem::study
+}  // namespace tandem::paper

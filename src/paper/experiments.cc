@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "study/paper.h"
+#include "paper/experiments.h"
 
 #include <fmt/format.h>
 #include <tandem/tandem.h>
@@ -12,8 +12,12 @@
 
 #include "models/make_problem.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 namespace {
+
+using study::OptimizerSpec;
+using study::StudySpec;
+using study::TaskSpec;
 
 constexpr std::optional<double> kNone = std::nullopt;
 
@@ -236,4 +240,4 @@ std::vector<MemoryCell> memory_table(std::size_t limit) {
   return cells;
 }
 
-}  // namespace tandem::study
+}  // namespace tandem::paper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Slopes of trainable optimizers and of controls, and the machinery that measures them.
-#include "study/theory_experiment.h"
+#include "paper/theory_experiment.h"
 
 #include <gtest/gtest.h>
 

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "report/lambda_tables.h"
+#include "paper/report/lambda_tables.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-namespace tandem::report {
+namespace tandem::paper {
 namespace {
-
-using study::LambdaScore;
 
 std::vector<LambdaOutcome> made_outcomes() {
   LambdaScore zero{.lambda = 0};
@@ -19,14 +17,14 @@ std::vector<LambdaOutcome> made_outcomes() {
   zero.measured_loss = {.mean = 0.5, .deviation = 0.125};
   zero.measured_accuracy = {.mean = 0.625, .deviation = std::nullopt};
   zero.measured_options = {{"decay", "1"}, {"lr", "0.02"}};
-  study::LambdaChoice choice{
+  LambdaChoice choice{
       .data = "nsl-kdd", .model = "logistic", .pruned = false, .scores = {zero, {.lambda = 0.5}}};
   choice.chosen = 0;
   choice.by_accuracy = 0.5;
   return {{.data = "nsl-kdd",
            .choice = choice,
            .needs = {},
-           .draws = study::LambdaDraws{.values = {0.125, 2}, .negative = 4}},
+           .draws = LambdaDraws{.values = {0.125, 2}, .negative = 4}},
           {.data = "covtype", .choice = {}, .needs = {"a.gz", "b.gz"}, .draws = {}}};
 }
 
@@ -64,4 +62,4 @@ TEST(LambdaTables, NotesSayWhatWasDrawnAndWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace tandem::report
+}  // namespace tandem::paper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Verdicts of made runs: who beats whom, and what is left of it under the controls.
-#include "study/paper_controls.h"
+#include "paper/controls.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,14 @@
 #include <utility>
 #include <vector>
 
-namespace tandem::study {
+namespace tandem::paper {
 namespace {
+
+using study::OptimizerRuns;
+using study::Row;
+using study::Run;
+using study::StudyRuns;
+using study::TaskRuns;
 
 constexpr std::size_t kSeeds = 5;
 
@@ -126,4 +132,4 @@ TEST(PaperControls, CountsAreThoseOfTheVerdicts) {
 }
 
 }  // namespace
-}  // namespace tandem::study
+}  // namespace tandem::paper

@@ -13,7 +13,7 @@
 
 #include "study/results.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 
 /// The epoch of a setting with the least validation loss, on the tuning seed.
 struct ValidationBest {
@@ -59,7 +59,7 @@ struct LambdaChoice {
 /// tuning seed are candidates, the start is not, nor is a setting that diverged; a pruned one counts
 /// as far as it was trained. Throws std::invalid_argument for a study that is not complete, has no
 /// runs of Adam, no validation part, or a lambda twice.
-std::vector<LambdaChoice> choose_lambda(const StudyRuns& study);
+std::vector<LambdaChoice> choose_lambda(const study::StudyRuns& study);
 
 struct LambdaDraws {
   std::vector<double> values;  // three significant digits, as the paper prints them
@@ -80,4 +80,4 @@ const std::vector<PaperLambda>& paper_lambdas();
 /// Null for a data set that the paper does not have.
 const PaperLambda* paper_lambda(const std::string& data);
 
-}  // namespace tandem::study
+}  // namespace tandem::paper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sentences about controls follow from the numbers, whichever they are.
-#include "report/theory_report.h"
+#include "paper/report/theory_report.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tandem::report {
+namespace tandem::paper {
 namespace {
 
 using theory::Experiment;
@@ -143,4 +143,4 @@ TEST(TheoryReport, CurvesHaveBoundsOnlyForTheCertified) {
 }
 
 }  // namespace
-}  // namespace tandem::report
+}  // namespace tandem::paper

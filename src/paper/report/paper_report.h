@@ -11,21 +11,22 @@
 #include "study/comparison.h"
 #include "study/results.h"
 
-namespace tandem::report {
+namespace tandem::paper {
 
 /// A line a task, a column an optimizer: rho x 1e3 and its mark, the paper's behind it in brackets
 /// where it has one. `missing`: tasks without data.
-Table beside_paper(const std::vector<study::Row>& rows, const std::vector<std::string>& missing);
+report::Table beside_paper(const std::vector<study::Row>& rows,
+                           const std::vector<std::string>& missing);
 
 /// Rho against a control, with its mark, interval, p after Holm, and at an equal number of
 /// settings.
-Table control_table(const std::vector<study::Row>& rows);
+report::Table control_table(const std::vector<study::Row>& rows);
 
 /// What tuning chose for each task and optimizer; ! marks a value at an end of its grid.
-Table chosen_table(const std::vector<study::StudyRuns>& studies);
+report::Table chosen_table(const std::vector<study::StudyRuns>& studies);
 
 /// Rho on the tuning seed by the number of epochs, the paper's behind it.
-Table epochs_table(const std::vector<study::StudyRuns>& studies);
+report::Table epochs_table(const std::vector<study::StudyRuns>& studies);
 
 /// One experiment with what is to be said of it.
 struct PaperResults {
@@ -61,4 +62,4 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
 std::filesystem::path write_paper(const std::filesystem::path& folder, const std::string& name,
                                   const PaperResults& results);
 
-}  // namespace tandem::report
+}  // namespace tandem::paper

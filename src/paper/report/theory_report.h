@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "paper/theory.h"
+#include "paper/theory_experiment.h"
 #include "report/figure.h"
 #include "report/html.h"
 #include "report/table.h"
-#include "study/theory.h"
-#include "study/theory_experiment.h"
 
-namespace tandem::report {
+namespace tandem::paper {
 
 /// An experiment, and what is told of it beside its numbers.
 struct TheoryRun {
@@ -24,14 +24,14 @@ struct TheoryRun {
 };
 
 /// What is known of the problem, the rates, and the bounds that follow from both.
-Table constants_table(const theory::Facts& facts, const theory::Rates& rates,
-                      const std::string& smoothness);
+report::Table constants_table(const theory::Facts& facts, const theory::Rates& rates,
+                              const std::string& smoothness);
 /// Every condition of the theorem with both sides.
-Table conditions_table(const theory::Facts& facts, const theory::Rates& rates);
+report::Table conditions_table(const theory::Facts& facts, const theory::Rates& rates);
 /// "Theorem 1 holds." or the conditions that fail.
 std::string verdict(const theory::Facts& facts, const theory::Rates& rates);
 /// A row a method: slopes with intervals, errors at the end, certified or not.
-Table slopes_table(const theory::Experiment& experiment);
+report::Table slopes_table(const theory::Experiment& experiment);
 /// Why each method is certified or is not, a line a reason.
 std::string reasons(const theory::Experiment& experiment);
 
@@ -50,9 +50,9 @@ Controls compare_controls(const theory::Experiment& experiment);
 std::string what_controls_show(const theory::Experiment& experiment);
 
 /// Both errors against t + mu, with the theorem's bounds where it gives any.
-std::vector<Figure> theory_figures(const TheoryRun& run);
+std::vector<report::Figure> theory_figures(const TheoryRun& run);
 /// All that figures are drawn from: experiment, method, step, both errors, both bounds.
-Table theory_curves(const std::vector<TheoryRun>& runs);
-Section theory_section(const TheoryRun& run);
+report::Table theory_curves(const std::vector<TheoryRun>& runs);
+report::Section theory_section(const TheoryRun& run);
 
-}  // namespace tandem::report
+}  // namespace tandem::paper

@@ -6,27 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "paper/lambda_choice.h"
 #include "report/table.h"
-#include "study/lambda_choice.h"
 
-namespace tandem::report {
+namespace tandem::paper {
 
 /// What became of one data set.
 struct LambdaOutcome {
   std::string data;
-  std::optional<study::LambdaChoice> choice = {};  // none: no data
-  std::vector<std::string> needs = {};             // the files it consists of, where it has no data
-  std::optional<study::LambdaDraws> draws = {};    // where 0 was chosen
+  std::optional<LambdaChoice> choice = {};  // none: no data
+  std::vector<std::string> needs = {};      // the files it consists of, where it has no data
+  std::optional<LambdaDraws> draws = {};    // where 0 was chosen
 };
 
 /// A row a data set: the validation loss of each lambda with a star at the least, and the choices.
-Table lambda_table(const std::vector<LambdaOutcome>& outcomes);
+report::Table lambda_table(const std::vector<LambdaOutcome>& outcomes);
 /// A row a data set and lambda: where the least was, and what the measured seeds say.
-Table lambda_details(const std::vector<LambdaOutcome>& outcomes);
+report::Table lambda_details(const std::vector<LambdaOutcome>& outcomes);
 /// The same with every digit, for programs.
-Table lambda_csv(const std::vector<LambdaOutcome>& outcomes);
+report::Table lambda_csv(const std::vector<LambdaOutcome>& outcomes);
 /// What the columns mean, and which files are missing; paragraphs of one line each.
 std::vector<std::string> lambda_notes(const std::vector<LambdaOutcome>& outcomes,
                                       unsigned long long seed);
 
-}  // namespace tandem::report
+}  // namespace tandem::paper

@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
+#include "paper/theory.h"
+#include "paper/theory_problem.h"
 #include "problems/problem.h"
-#include "study/theory.h"
-#include "study/theory_problem.h"
 
 namespace tandem::theory {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The choice of lambda on made runs: which one, ties, divergence, draws, and what is refused.
-#include "study/lambda_choice.h"
+#include "paper/lambda_choice.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,17 @@
 #include "study/builtin.h"
 #include "study/study_file.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 namespace {
+
+using study::builtin_study;
+using study::OptimizerRuns;
+using study::parse_study;
+using study::Run;
+using study::StudyRuns;
+using study::StudySpec;
+using study::TaskRuns;
+using study::TaskSpec;
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
@@ -243,4 +252,4 @@ TEST(PaperLambda, TheStudiesAreTheProtocolAndTheTablesLambdasAreThoseOfTheOtherS
 }
 
 }  // namespace
-}  // namespace tandem::study
+}  // namespace tandem::paper

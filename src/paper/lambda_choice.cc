@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "study/lambda_choice.h"
+#include "paper/lambda_choice.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,13 @@
 #include "study/comparison.h"
 #include "study/statistics.h"
 
-namespace tandem::study {
+namespace tandem::paper {
 namespace {
+
+using study::OptimizerRuns;
+using study::Run;
+using study::StudyRuns;
+using study::TaskRuns;
 
 [[noreturn]] void refuse(const StudyRuns& study, const std::string& what) {
   throw std::invalid_argument(
@@ -60,7 +65,7 @@ std::optional<double> greatest_accuracy(const Run& run) {
 }
 
 SeedFigures figures(const std::vector<double>& values) {
-  const Summary summary = summarize(values);
+  const study::Summary summary = study::summarize(values);
   SeedFigures figures{.mean = summary.mean, .deviation = std::nullopt};
   if (summary.standard_error) {
     figures.deviation = *summary.standard_error * std::sqrt(static_cast<double>(values.size()));
@@ -217,4 +222,4 @@ const PaperLambda* paper_lambda(const std::string& data) {
   return nullptr;
 }
 
-}  // namespace tandem::study
+}  // namespace tandem::paper

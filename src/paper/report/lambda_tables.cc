@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/lambda_tables.h"
+#include "paper/report/lambda_tables.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,13 +8,11 @@
 #include <set>
 #include <utility>
 
-namespace tandem::report {
+namespace tandem::paper {
 namespace {
 
+using report::Table;
 using Align = Table::Align;
-using study::LambdaChoice;
-using study::LambdaScore;
-using study::PaperLambda;
 
 std::string exact(std::optional<double> value) { return value ? fmt::format("{}", *value) : ""; }
 
@@ -22,7 +20,7 @@ std::string rounded(std::optional<double> value) {
   return value ? fmt::format("{:.5g}", *value) : "";
 }
 
-std::string with_deviation(const study::SeedFigures& figures) {
+std::string with_deviation(const SeedFigures& figures) {
   if (!figures.mean) return "";
   return figures.deviation ? fmt::format("{:.5g} +- {:.1g}", *figures.mean, *figures.deviation)
                            : rounded(figures.mean);
@@ -37,7 +35,7 @@ std::string setting_text(const OptionMap& options) {
 }
 
 std::string paper_text(const std::string& data) {
-  const PaperLambda* paper = study::paper_lambda(data);
+  const PaperLambda* paper = paper_lambda(data);
   if (paper == nullptr) return "";
   if (paper->draws.empty()) return exact(paper->chosen);
   return fmt::format("{} ({})", paper->chosen, fmt::join(paper->draws, " "));
@@ -183,4 +181,4 @@ std::vector<std::string> lambda_notes(const std::vector<LambdaOutcome>& outcomes
   return notes;
 }
 
-}  // namespace tandem::report
+}  // namespace tandem::paper

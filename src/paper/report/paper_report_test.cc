@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The paper's cells beside ours, raw rows as CSV, and the page.
-#include "report/paper_report.h"
+#include "paper/report/paper_report.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include "study/study_file.h"
 #include "tests/temp_folder.h"
 
-namespace tandem::report {
+namespace tandem::paper {
 namespace {
 
 using study::OptimizerRuns;
@@ -113,4 +113,4 @@ TEST(PaperReport, WritesThePageAndRawRows) {
 }
 
 }  // namespace
-}  // namespace tandem::report
+}  // namespace tandem::paper

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Repetitions of an experiment in parallel, slopes by least squares, intervals by the bootstrap.
-#include "study/theory_experiment.h"
+#include "paper/theory_experiment.h"
 
 #include <fmt/format.h>
 

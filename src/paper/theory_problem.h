@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "paper/theory.h"
 #include "problems/problem.h"
-#include "study/theory.h"
 
 namespace tandem::theory {
 

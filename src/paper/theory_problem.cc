@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Softmax regression in double precision, row by row, and what bounds its gradients.
-#include "study/theory_problem.h"
+#include "paper/theory_problem.h"
 
 #include <fmt/format.h>
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: MIT
-#include "study/paper_controls.h"
+#include "paper/controls.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace tandem::study {
+namespace tandem::paper {
 namespace {
+
+using study::OptimizerRuns;
+using study::Row;
+using study::Run;
+using study::StudyRuns;
+using study::TaskRuns;
 
 const std::vector<std::string> kForms{"full-to", "diag-to", "ro-to"};
 
@@ -178,4 +184,4 @@ std::string verdict_text(const std::vector<Verdict>& verdicts) {
                     count(&Verdict::learning_helps));
 }
 
-}  // namespace tandem::study
+}  // namespace tandem::paper
