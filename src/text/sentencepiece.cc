@@ -80,8 +80,9 @@ class SentencePieceTokenizer : public Tokenizer {
     model_ = library().open(reinterpret_cast<const char*>(bytes.data()), bytes.size(),
                             Reply::add_error, &reply);
     if (model_ == nullptr) {
-      fail(name_, "", fmt::format("damage ({})", printable(reply.error, kLongestMessage)),
-           "a model of SentencePiece");
+      fail<TokenizerError>(name_, "",
+                           fmt::format("damage ({})", printable(reply.error, kLongestMessage)),
+                           "a model of SentencePiece");
     }
   }
   SentencePieceTokenizer(const SentencePieceTokenizer&) = delete;
@@ -136,8 +137,9 @@ std::unique_ptr<Tokenizer> read_sentencepiece(std::span<const std::byte> bytes,
     fail_vocabulary(name, tokenizer->vocabulary(), vocabulary);
   }
   if (tokenizer->bos() < 0 || tokenizer->eos() < 0) {
-    fail(name, "", fmt::format("no token that {} a text", tokenizer->bos() < 0 ? "begins" : "ends"),
-         "both");
+    fail<TokenizerError>(
+        name, "", fmt::format("no token that {} a text", tokenizer->bos() < 0 ? "begins" : "ends"),
+        "both");
   }
   return tokenizer;
 }
