@@ -28,7 +28,7 @@ double distance_squared(const std::vector<double>& x, const std::vector<double>&
   return sum;
 }
 
-Track repeat(const problems::Problem& problem, const Method& method, std::uint64_t repetition,
+Track repeat(const problems::Objective& problem, const Method& method, std::uint64_t repetition,
              const std::vector<std::uint64_t>& recorded, const std::function<bool()>& proceed) {
   const std::unique_ptr<Optimizer> optimizer = method.make();
   optimizer->set_executor(serial_executor());
@@ -155,7 +155,7 @@ Slope fit_slope(const std::vector<std::uint64_t>& steps,
   return slope;
 }
 
-Experiment run(const problems::Problem& problem, const Facts& facts, const Rates& rates,
+Experiment run(const problems::Objective& problem, const Facts& facts, const Rates& rates,
                const std::vector<Method>& methods, const ExperimentOptions& options,
                Executor& executor) {
   require_valid(options);

@@ -15,7 +15,7 @@
 
 #include "paper/theory.h"
 #include "paper/theory_problem.h"
-#include "problems/problem.h"
+#include "problems/objective.h"
 
 namespace tandem::theory {
 
@@ -87,7 +87,7 @@ struct Experiment {
 /// repetition r has the steps r * 2^40 + t of problem.stochastic_gradient. Repetitions run in
 /// parallel, each on one thread: the same bits for any executor. Throws std::invalid_argument for
 /// options that make no sense, and what an optimizer throws.
-Experiment run(const problems::Problem& problem, const Facts& facts, const Rates& rates,
+Experiment run(const problems::Objective& problem, const Facts& facts, const Rates& rates,
                const std::vector<Method>& methods, const ExperimentOptions& options,
                Executor& executor);
 

@@ -13,7 +13,7 @@
 
 #include "data/dataset.h"
 #include "paper/theory.h"
-#include "problems/problem.h"
+#include "problems/objective.h"
 
 namespace tandem::theory {
 
@@ -30,7 +30,7 @@ struct SoftmaxOptions {
 };
 
 /// F(w) = mean cross entropy + lambda/2 |w|^2, w a row a class. Features are kept in double.
-class Softmax : public problems::Problem {
+class Softmax : public problems::Objective {
  public:
   /// Finds the optimum, |grad F| <= 1e-11. Throws std::invalid_argument for sparse data, lambda
   /// <= 0 and an empty batch, std::runtime_error where the optimum is not reached.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What the small problems have in common: they know their own optimum, so that a test or a demo can
-// say how far an optimizer got.
+// What the small objective functions have in common: they know their own optimum, so that a test or
+// a demo can say how far an optimizer got. What is trained on data is a tandem::Problem.
 #pragma once
 
 #include <cstddef>
@@ -12,9 +12,9 @@ namespace tandem::problems {
 
 /// A smooth function of `dimension()` weights. Everything is a pure function of its arguments and
 /// of what the constructor was given, so that runs can be repeated to the bit.
-class Problem {
+class Objective {
  public:
-  virtual ~Problem() = default;
+  virtual ~Objective() = default;
 
   virtual std::size_t dimension() const = 0;
   /// Where runs start.

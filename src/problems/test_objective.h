@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every problem's test asserts: gradients agree with finite differences, stochastic ones with
+// What every objective's test asserts: gradients agree with finite differences, stochastic ones with
 // their mean, and the optimum is one. For tests only.
 #pragma once
 
@@ -10,12 +10,12 @@
 #include <cstdint>
 #include <vector>
 
-#include "problems/problem.h"
+#include "problems/objective.h"
 
 namespace tandem::problems {
 
 /// Central differences with a step of 1e-5 are good to about 1e-10 times the third derivative.
-inline void expect_gradient_matches_differences(const Problem& problem, std::vector<double> w,
+inline void expect_gradient_matches_differences(const Objective& problem, std::vector<double> w,
                                                 double tolerance) {
   std::vector<double> g(problem.dimension());
   problem.gradient(w, g);
@@ -30,7 +30,7 @@ inline void expect_gradient_matches_differences(const Problem& problem, std::vec
   }
 }
 
-inline void expect_optimum(const Problem& problem, double tolerance) {
+inline void expect_optimum(const Objective& problem, double tolerance) {
   std::vector<double> g(problem.dimension());
   problem.gradient(problem.optimum(), g);
   double square = 0;
@@ -45,7 +45,7 @@ inline void expect_optimum(const Problem& problem, double tolerance) {
 }
 
 /// The same step gives the same bits, another step other ones, and the mean is the gradient.
-inline void expect_stochastic_gradient(const Problem& problem, double tolerance) {
+inline void expect_stochastic_gradient(const Objective& problem, double tolerance) {
   const std::size_t d = problem.dimension();
   const std::vector<double> w = problem.start();
   std::vector<double> full(d), first(d), g(d), mean(d);
