@@ -21,6 +21,7 @@
 #include "data/dataset.h"
 #include "data/recipe.h"
 #include "paper/lambda_choice.h"
+#include "paper/report/json.h"
 #include "paper/report/lambda_tables.h"
 #include "paper/report/paper_report.h"
 #include "store/store.h"
@@ -30,47 +31,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using paper::LambdaOutcome;
-
-Json json_of(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
-
-Json json_of(const paper::LambdaScore& score) {
-  Json json{{"lambda", score.lambda}};
-  const auto& best = score.best;
-  json["validation_loss"] = best ? Json(best->loss) : Json(nullptr);
-  json["validation_accuracy"] = best ? json_of(best->accuracy) : Json(nullptr);
-  json["options"] = best ? Json(best->options) : Json(nullptr);
-  json["epoch"] = best ? Json(best->epoch) : Json(nullptr);
-  json["greatest_accuracy"] = json_of(score.accuracy);
-  json["seeds"] = score.measured;
-  json["seeds_diverged"] = score.measured_diverged;
-  json["seeds_options"] = score.measured > 0 ? Json(score.measured_options) : Json(nullptr);
-  json["seeds_loss_mean"] = json_of(score.measured_loss.mean);
-  json["seeds_loss_deviation"] = json_of(score.measured_loss.deviation);
-  json["seeds_accuracy_mean"] = json_of(score.measured_accuracy.mean);
-  json["seeds_accuracy_deviation"] = json_of(score.measured_accuracy.deviation);
-  return json;
-}
-
-Json json_of(const LambdaOutcome& outcome, const std::string& budget, unsigned long long seed) {
-  const paper::LambdaChoice& choice = *outcome.choice;
-  Json json{{"event", "lambda"},
-            {"data", outcome.data},
-            {"model", choice.model},
-            {"budget", budget},
-            {"pruned", choice.pruned},
-            {"chosen", json_of(choice.chosen)},
-            {"by_accuracy", json_of(choice.by_accuracy)},
-            {"by_seeds", json_of(choice.by_measured)}};
-  const paper::PaperLambda* paper = paper::paper_lambda(outcome.data);
-  json["paper"] = paper != nullptr ? Json(paper->chosen) : Json(nullptr);
-  json["paper_draws"] = paper != nullptr ? Json(paper->draws) : Json(nullptr);
-  json["draws"] = outcome.draws ? Json(outcome.draws->values) : Json(nullptr);
-  json["draws_negative"] = outcome.draws ? Json(outcome.draws->negative) : Json(nullptr);
-  json["draws_seed"] = outcome.draws ? Json(seed) : Json(nullptr);
-  json["lambdas"] = Json::array();
-  for (const paper::LambdaScore& score : choice.scores) json["lambdas"].push_back(json_of(score));
-  return json;
-}
 
 class LambdaExperiment {
  public:
@@ -135,7 +95,7 @@ class LambdaExperiment {
     if (common_.json) {
       for (const LambdaOutcome& outcome : outcomes_) {
         if (!outcome.choice) continue;
-        write_json(json_of(outcome, options_.budget, common_.seed));
+        write_json(paper::lambda_event(outcome, options_.budget, common_.seed));
       }
       for (const auto& [data, why] : missing_) {
         write_json(Json{{"event", "no data"}, {"data", data}, {"why", why}});

@@ -7,8 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <utility>
+
+#include "base/atomic_file.h"
+#include "report/markdown.h"
+#include "report/render.h"
 
 namespace tandem::paper {
 namespace {
@@ -287,6 +292,32 @@ Section theory_section(const TheoryRun& run) {
   section.tables.push_back({conditions_table(experiment.facts, experiment.rates), "Conditions"});
   section.figures = theory_figures(run);
   return section;
+}
+
+std::optional<std::size_t> write_theory(const std::filesystem::path& folder,
+                                        const TheoryResults& results) {
+  report::Document document;
+  document.title = "The theorems, measured";
+  document.commands = {results.command};
+  document.facts = results.facts;
+  std::vector<Figure> figures;
+  for (const TheoryRun& run : results.runs) {
+    document.sections.push_back(theory_section(run));
+    const auto& own = document.sections.back().figures;
+    figures.insert(figures.end(), own.begin(), own.end());
+  }
+  if (!results.missing.empty()) {
+    document.sections.insert(
+        document.sections.begin() + 1,
+        Section{.title = "(b) Milder rates on NSL-KDD: no data", .text = results.missing});
+  }
+  const bool drawn = report::figures_available();
+  if (drawn) report::write_figures(folder, figures, {.svg = true, .png = false});
+  write_atomically(folder / "theory.csv",
+                   [&](std::ostream& stream) { stream << theory_curves(results.runs).csv(); });
+  write_atomically(folder / "theory.md",
+                   [&](std::ostream& stream) { stream << report::markdown_page(document, drawn); });
+  return drawn ? std::optional(figures.size()) : std::nullopt;
 }
 
 }  // namespace tandem::paper

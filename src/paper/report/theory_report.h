@@ -2,7 +2,11 @@
 // What experiments on the theorems say: constants, conditions, slopes, and what the controls show.
 #pragma once
 
+#include <cstddef>
+#include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "paper/theory.h"
@@ -54,5 +58,17 @@ std::vector<report::Figure> theory_figures(const TheoryRun& run);
 /// All that figures are drawn from: experiment, method, step, both errors, both bounds.
 report::Table theory_curves(const std::vector<TheoryRun>& runs);
 report::Section theory_section(const TheoryRun& run);
+
+/// All experiments with what is to be said of them.
+struct TheoryResults {
+  std::string command;                                     // reproduces them
+  std::vector<std::pair<std::string, std::string>> facts;  // machine, versions: name, value
+  std::vector<TheoryRun> runs;
+  std::string missing = {};  // why there is no run on NSL-KDD; empty where there is one
+};
+/// theory.md, theory.csv and, where gnuplot is there, figures. Returns their number; none without
+/// gnuplot.
+std::optional<std::size_t> write_theory(const std::filesystem::path& folder,
+                                        const TheoryResults& results);
 
 }  // namespace tandem::paper
