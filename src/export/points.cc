@@ -100,8 +100,7 @@ void add_run(Line& line, const RunRef& run) {
 
 template <typename Line>
 void add_point(Line& line, const train::Point& point) {
-  train::for_each_point_field(
-      [&](auto field) { line.add(field.name, point.*field.member); });
+  train::for_each_point_field([&](auto field) { line.add(field.name, point.*field.member); });
 }
 
 template <typename Line>

@@ -5,7 +5,6 @@
 
 #include <stdexcept>
 
-
 namespace tandem::text {
 
 void fail_vocabulary(std::string_view file, std::size_t found, std::size_t expected) {
