@@ -47,7 +47,7 @@ generate: deps-core ## write anew what follows from the declarations of the opti
 format: deps-test ## clang-format our files
 	scripts/lint --fix-format
 
-lint: deps-test ## clang-format, clang-tidy, shellcheck; warnings are errors
+lint: deps-test ## clang-format, clang-tidy, shellcheck, the order of modules; warnings are errors
 	cmake --preset release
 	scripts/lint build-release $(JOBS)
 

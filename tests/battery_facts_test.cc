@@ -164,7 +164,7 @@ TEST(Registry, every_optimizer_has_a_record) {
 class Optimum : public Battery {
  protected:
   template <class T>
-  void reach(const problems::Problem& problem, const Tuned& tuned) const {
+  void reach(const problems::Objective& problem, const Tuned& tuned) const {
     SCOPED_TRACE(sizeof(T) == 4 ? "float" : "double");
     const std::size_t d = problem.dimension();
     const auto optimizer = make_optimizer(it().name, d, tuned.options);

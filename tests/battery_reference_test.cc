@@ -38,7 +38,7 @@ class AgainstReference : public ::testing::TestWithParam<std::tuple<std::string,
 
   template <class T>
   void check(const OptionSet& set, const Layout& layout, const Course& reference,
-             std::span<const double> start, const problems::Problem& problem) const {
+             std::span<const double> start, const problems::Objective& problem) const {
     SCOPED_TRACE(set.label + (sizeof(T) == 4 ? " float" : " double"));
     const double tolerance = sizeof(T) == 4 ? it().float_tolerance : it().double_tolerance;
     const bool plain = layout.parts.size() == 1 && !layout.parts[0].rate;

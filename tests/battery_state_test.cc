@@ -19,7 +19,7 @@ namespace {
 /// An optimizer, a model and the problem that they are at.
 template <class T>
 struct Training {
-  Training(const Record& record, const OptionSet& set, const problems::Problem& bowl)
+  Training(const Record& record, const OptionSet& set, const problems::Objective& bowl)
       : optimizer(make(record, set, bowl.dimension())),
         model(one_part(bowl.dimension()), bowl.start()),
         problem(bowl) {}
@@ -31,7 +31,7 @@ struct Training {
 
   std::unique_ptr<Optimizer> optimizer;
   Model<T> model;
-  const problems::Problem& problem;
+  const problems::Objective& problem;
   int done = 0;
 };
 

@@ -19,7 +19,7 @@ constexpr int steps = 300;
 
 /// The same weights at all times, to a hundred roundings.
 template <class T>
-void expect_same_with(Optimizer& one, Optimizer& other, const problems::Problem& problem,
+void expect_same_with(Optimizer& one, Optimizer& other, const problems::Objective& problem,
                       const char* what) {
   const Layout layout = one_part(problem.dimension());
   const Course course = course_of<T>(one, problem, layout, steps, problem.start());

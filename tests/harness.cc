@@ -77,7 +77,7 @@ Model<T>::Model(const Layout& layout, std::span<const double> weights) : layout_
 }
 
 template <class T>
-void Model<T>::differentiate(const problems::Problem& problem, std::uint64_t step) {
+void Model<T>::differentiate(const problems::Objective& problem, std::uint64_t step) {
   const std::vector<double> w = weights_as_double();
   std::vector<double> g(w.size());
   problem.stochastic_gradient(w, step, g);
@@ -106,7 +106,7 @@ void Model<T>::apply(Optimizer& optimizer) {
 }
 
 template <class T>
-void Model<T>::step(Optimizer& optimizer, const problems::Problem& problem, std::uint64_t step) {
+void Model<T>::step(Optimizer& optimizer, const problems::Objective& problem, std::uint64_t step) {
   differentiate(problem, step);
   apply(optimizer);
 }
@@ -143,7 +143,7 @@ T& Model<T>::gradient(std::size_t part, std::size_t index) {
 }
 
 template <class T>
-void advance(Optimizer& optimizer, Model<T>& model, const problems::Problem& problem, int first,
+void advance(Optimizer& optimizer, Model<T>& model, const problems::Objective& problem, int first,
              int last) {
   for (int step = first; step <= last; ++step) {
     model.step(optimizer, problem, static_cast<std::uint64_t>(step));
@@ -152,7 +152,7 @@ void advance(Optimizer& optimizer, Model<T>& model, const problems::Problem& pro
 }
 
 template <class T>
-Course course_of(Optimizer& optimizer, const problems::Problem& problem, const Layout& layout,
+Course course_of(Optimizer& optimizer, const problems::Objective& problem, const Layout& layout,
                  int steps, std::span<const double> start) {
   Course course;
   Model<T> model(layout, start);
@@ -188,7 +188,7 @@ reference::RulePointer reference_of(const OptionSet& set, const Layout& layout) 
   return rule;
 }
 
-Course reference_course(const OptionSet& set, const problems::Problem& problem,
+Course reference_course(const OptionSet& set, const problems::Objective& problem,
                         const Layout& layout, int steps, std::span<const double> start) {
   Course course;
   const reference::RulePointer rule = reference_of(set, layout);
@@ -277,11 +277,11 @@ void load(Optimizer& optimizer, const std::string& bytes) {
 
 template class Model<float>;
 template class Model<double>;
-template void advance(Optimizer&, Model<float>&, const problems::Problem&, int, int);
-template void advance(Optimizer&, Model<double>&, const problems::Problem&, int, int);
-template Course course_of<float>(Optimizer&, const problems::Problem&, const Layout&, int,
+template void advance(Optimizer&, Model<float>&, const problems::Objective&, int, int);
+template void advance(Optimizer&, Model<double>&, const problems::Objective&, int, int);
+template Course course_of<float>(Optimizer&, const problems::Objective&, const Layout&, int,
                                  std::span<const double>);
-template Course course_of<double>(Optimizer&, const problems::Problem&, const Layout&, int,
+template Course course_of<double>(Optimizer&, const problems::Objective&, const Layout&, int,
                                   std::span<const double>);
 
 }  // namespace tandem::testing

@@ -54,10 +54,10 @@ class Model {
   Model(const Layout& layout, std::span<const double> weights);
 
   /// The stochastic gradient of `step` here, without stepping.
-  void differentiate(const problems::Problem& problem, std::uint64_t step);
+  void differentiate(const problems::Objective& problem, std::uint64_t step);
   /// Steps with the gradient that is there.
   void apply(Optimizer& optimizer);
-  void step(Optimizer& optimizer, const problems::Problem& problem, std::uint64_t step);
+  void step(Optimizer& optimizer, const problems::Objective& problem, std::uint64_t step);
 
   std::vector<T> weights() const;
   std::vector<double> weights_as_double() const;
@@ -74,7 +74,7 @@ class Model {
 
 /// Makes steps first .. last (from 1) and ends epochs when they are due.
 template <class T>
-void advance(Optimizer& optimizer, Model<T>& model, const problems::Problem& problem, int first,
+void advance(Optimizer& optimizer, Model<T>& model, const problems::Objective& problem, int first,
              int last);
 
 /// Weights and diagnostics at every 50th step and at the last.
@@ -84,9 +84,9 @@ struct Course {
 };
 
 template <class T>
-Course course_of(Optimizer& optimizer, const problems::Problem& problem, const Layout& layout,
+Course course_of(Optimizer& optimizer, const problems::Objective& problem, const Layout& layout,
                  int steps, std::span<const double> start);
-Course reference_course(const OptionSet& set, const problems::Problem& problem,
+Course reference_course(const OptionSet& set, const problems::Objective& problem,
                         const Layout& layout, int steps, std::span<const double> start);
 
 /// The reference's rates of a step: the set's, and the parts' own where they have them.

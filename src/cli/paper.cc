@@ -21,8 +21,8 @@
 #include "cli/paper_rho.h"
 #include "cli/paper_theory.h"
 #include "cli/values.h"
+#include "paper/experiments.h"
 #include "report/table.h"
-#include "study/paper.h"
 
 namespace tandem::cli {
 namespace {
@@ -32,7 +32,7 @@ using Align = report::Table::Align;
 
 int list_experiments(const Common& common) {
   report::Table table({{"name"}, {"what"}, {"studies", Align::right}});
-  for (const study::PaperExperiment& experiment : study::paper_experiments()) {
+  for (const paper::PaperExperiment& experiment : paper::paper_experiments()) {
     if (common.json) {
       write_json(Json{{"event", "experiment"},
                       {"name", experiment.name},
@@ -56,7 +56,7 @@ int show_memory(const PaperOptions& options, const Common& common) {
                        {"computed", Align::right},
                        {"live", Align::right},
                        {"workspace", Align::right}});
-  for (const study::MemoryCell& cell : study::memory_table(available_memory() / 2)) {
+  for (const paper::MemoryCell& cell : paper::memory_table(available_memory() / 2)) {
     if (common.json) {
       write_json(Json{{"event", "memory"},
                       {"task", cell.task},
@@ -98,7 +98,7 @@ void refuse_options_of_studies(const CLI::App& command, const std::string& name)
 int run_paper(const PaperOptions& options, const Common& common) {
   if (options.name.empty()) return list_experiments(common);
   std::vector<std::string> names;
-  for (const study::PaperExperiment& experiment : study::paper_experiments()) {
+  for (const paper::PaperExperiment& experiment : paper::paper_experiments()) {
     names.push_back(experiment.name);
     if (experiment.name != options.name) continue;
     if (options.name == "memory") return show_memory(options, common);

@@ -20,61 +20,21 @@
 #include "cli/progress.h"
 #include "data/dataset.h"
 #include "data/recipe.h"
-#include "report/lambda_tables.h"
-#include "report/paper_report.h"
+#include "paper/lambda_choice.h"
+#include "paper/report/json.h"
+#include "paper/report/lambda_tables.h"
+#include "paper/report/paper_report.h"
 #include "store/store.h"
-#include "study/lambda_choice.h"
 
 namespace tandem::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using report::LambdaOutcome;
-
-Json json_of(std::optional<double> value) { return value ? Json(*value) : Json(nullptr); }
-
-Json json_of(const study::LambdaScore& score) {
-  Json json{{"lambda", score.lambda}};
-  const auto& best = score.best;
-  json["validation_loss"] = best ? Json(best->loss) : Json(nullptr);
-  json["validation_accuracy"] = best ? json_of(best->accuracy) : Json(nullptr);
-  json["options"] = best ? Json(best->options) : Json(nullptr);
-  json["epoch"] = best ? Json(best->epoch) : Json(nullptr);
-  json["greatest_accuracy"] = json_of(score.accuracy);
-  json["seeds"] = score.measured;
-  json["seeds_diverged"] = score.measured_diverged;
-  json["seeds_options"] = score.measured > 0 ? Json(score.measured_options) : Json(nullptr);
-  json["seeds_loss_mean"] = json_of(score.measured_loss.mean);
-  json["seeds_loss_deviation"] = json_of(score.measured_loss.deviation);
-  json["seeds_accuracy_mean"] = json_of(score.measured_accuracy.mean);
-  json["seeds_accuracy_deviation"] = json_of(score.measured_accuracy.deviation);
-  return json;
-}
-
-Json json_of(const LambdaOutcome& outcome, const std::string& budget, unsigned long long seed) {
-  const study::LambdaChoice& choice = *outcome.choice;
-  Json json{{"event", "lambda"},
-            {"data", outcome.data},
-            {"model", choice.model},
-            {"budget", budget},
-            {"pruned", choice.pruned},
-            {"chosen", json_of(choice.chosen)},
-            {"by_accuracy", json_of(choice.by_accuracy)},
-            {"by_seeds", json_of(choice.by_measured)}};
-  const study::PaperLambda* paper = study::paper_lambda(outcome.data);
-  json["paper"] = paper != nullptr ? Json(paper->chosen) : Json(nullptr);
-  json["paper_draws"] = paper != nullptr ? Json(paper->draws) : Json(nullptr);
-  json["draws"] = outcome.draws ? Json(outcome.draws->values) : Json(nullptr);
-  json["draws_negative"] = outcome.draws ? Json(outcome.draws->negative) : Json(nullptr);
-  json["draws_seed"] = outcome.draws ? Json(seed) : Json(nullptr);
-  json["lambdas"] = Json::array();
-  for (const study::LambdaScore& score : choice.scores) json["lambdas"].push_back(json_of(score));
-  return json;
-}
+using paper::LambdaOutcome;
 
 class LambdaExperiment {
  public:
-  LambdaExperiment(const study::PaperExperiment& experiment, const PaperOptions& options,
+  LambdaExperiment(const paper::PaperExperiment& experiment, const PaperOptions& options,
                    const Common& common)
       : options_(options),
         common_(common),
@@ -109,13 +69,13 @@ class LambdaExperiment {
         {.data_dir = options_.data_dir, .memory = options_.memory << 20, .command = command_},
         store, progress_, common_);
     if (!runs) return false;
-    for (study::LambdaChoice& choice : study::choose_lambda(*runs)) {
+    for (paper::LambdaChoice& choice : paper::choose_lambda(*runs)) {
       LambdaOutcome& outcome = outcomes_.emplace_back();
       outcome.data = choice.data;
-      if (choice.chosen == 0.0) outcome.draws = study::draw_lambdas(common_.seed, choice.data);
+      if (choice.chosen == 0.0) outcome.draws = paper::draw_lambdas(common_.seed, choice.data);
       outcome.choice = std::move(choice);
     }
-    seconds_ += report::effort_of(*runs).seconds;
+    seconds_ += paper::effort_of(*runs).seconds;
     machines_.insert(runs->machine);
     versions_.insert(runs->version);
     return true;
@@ -135,26 +95,26 @@ class LambdaExperiment {
     if (common_.json) {
       for (const LambdaOutcome& outcome : outcomes_) {
         if (!outcome.choice) continue;
-        write_json(json_of(outcome, options_.budget, common_.seed));
+        write_json(paper::lambda_event(outcome, options_.budget, common_.seed));
       }
       for (const auto& [data, why] : missing_) {
         write_json(Json{{"event", "no data"}, {"data", data}, {"why", why}});
       }
       return;
     }
-    print_result("{}\n{}", report::lambda_table(outcomes_).terminal(),
-                 report::lambda_details(outcomes_).terminal());
+    print_result("{}\n{}", paper::lambda_table(outcomes_).terminal(),
+                 paper::lambda_details(outcomes_).terminal());
     if (common_.quiet) return;
-    for (const std::string& note : report::lambda_notes(outcomes_, common_.seed)) {
+    for (const std::string& note : paper::lambda_notes(outcomes_, common_.seed)) {
       print_note(note);
     }
   }
 
   std::string markdown() const {
     std::string text = "# The choice of lambda by validation\n\n";
-    text += report::lambda_table(outcomes_).markdown() + "\n";
-    text += report::lambda_details(outcomes_).markdown() + "\n";
-    for (const std::string& note : report::lambda_notes(outcomes_, common_.seed)) {
+    text += paper::lambda_table(outcomes_).markdown() + "\n";
+    text += paper::lambda_details(outcomes_).markdown() + "\n";
+    for (const std::string& note : paper::lambda_notes(outcomes_, common_.seed)) {
       text += note + "\n\n";
     }
     text += fmt::format("- Command: `{}`\n", command_);
@@ -169,7 +129,7 @@ class LambdaExperiment {
     write_atomically(options_.out / "lambda.md",
                      [&](std::ostream& stream) { stream << markdown(); });
     write_atomically(options_.out / "lambda.csv",
-                     [&](std::ostream& stream) { stream << report::lambda_csv(outcomes_).csv(); });
+                     [&](std::ostream& stream) { stream << paper::lambda_csv(outcomes_).csv(); });
   }
 
   const PaperOptions& options_;
@@ -186,7 +146,7 @@ class LambdaExperiment {
 
 }  // namespace
 
-int run_lambda(const study::PaperExperiment& experiment, const PaperOptions& options,
+int run_lambda(const paper::PaperExperiment& experiment, const PaperOptions& options,
                const Common& common) {
   return LambdaExperiment(experiment, options, common).run();
 }

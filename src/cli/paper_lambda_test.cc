@@ -25,8 +25,8 @@
 namespace tandem::cli {
 namespace {
 
-const study::PaperExperiment& lambda_experiment() {
-  const auto& all = study::paper_experiments();
+const paper::PaperExperiment& lambda_experiment() {
+  const auto& all = paper::paper_experiments();
   return *std::find_if(all.begin(), all.end(), [](const auto& e) { return e.name == "lambda"; });
 }
 

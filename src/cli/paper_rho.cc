@@ -13,12 +13,12 @@
 #include "cli/paper_study.h"
 #include "cli/progress.h"
 #include "data/dataset.h"
-#include "report/paper_report.h"
+#include "paper/controls.h"
+#include "paper/report/paper_report.h"
 #include "report/render.h"
 #include "report/study_report.h"
 #include "store/store.h"
 #include "study/comparison.h"
-#include "study/paper_controls.h"
 
 namespace tandem::cli {
 namespace {
@@ -41,7 +41,7 @@ std::string quick_note(const study::StudySpec& spec) {
 
 class Experiment {
  public:
-  Experiment(const study::PaperExperiment& experiment, const PaperOptions& options,
+  Experiment(const paper::PaperExperiment& experiment, const PaperOptions& options,
              const Common& common)
       : options_(options),
         common_(common),
@@ -74,7 +74,7 @@ class Experiment {
       std::string name = options_.name;
       if (options_.start != "normal") name += "-" + options_.start;
       if (options_.budget == "quick") name += "-quick";
-      const auto page = report::write_paper(options_.out, name, results_);
+      const auto page = paper::write_paper(options_.out, name, results_);
       say(progress_, common_,
           fmt::format(
               "the results are in {}{}", page.string(),
@@ -96,22 +96,22 @@ class Experiment {
   }
 
   std::vector<study::Row> rows() const {
-    return study::rows_of(results_.studies,
+    return paper::rows_of(results_.studies,
                           [](const study::StudyRuns& study) { return study::compare(study); });
   }
 
   void show_json() const {
     for (const study::Row& row : rows()) {
       Json json = study::to_json(row);
-      const study::PaperCell* cell =
-          study::paper_cell(row.data, row.model, row.lambda, row.optimizer);
+      const paper::PaperCell* cell =
+          paper::paper_cell(row.data, row.model, row.lambda, row.optimizer);
       json["paper_rho"] = cell != nullptr && cell->rho ? Json(*cell->rho) : Json(nullptr);
       json["paper_mark"] =
           cell != nullptr && cell->mark != 0 ? Json(std::string(1, cell->mark)) : Json(nullptr);
       json["budget"] = options_.budget;
       write_json(json);
     }
-    for (const study::Verdict& verdict : study::verdicts(results_.studies)) {
+    for (const paper::Verdict& verdict : paper::verdicts(results_.studies)) {
       write_json(
           Json{{"event", "verdict"},
                {"task", verdict.task},
@@ -137,23 +137,23 @@ class Experiment {
       print_message("\n{}\n\n", text);
     };
     title("rho x 1e3 against Adam and its mark: ours (the paper's)");
-    write_result(report::beside_paper(report::part_of_rows(all, false), missing).terminal());
+    write_result(paper::beside_paper(report::part_of_rows(all, false), missing).terminal());
     const std::vector<study::Row> ablations = report::part_of_rows(all, true);
     if (!ablations.empty()) {
       title("Ablations, against Adam");
-      write_result(report::beside_paper(ablations, {}).terminal());
-      const auto wide = study::rows_of(results_.studies, study::against_wide_adam);
+      write_result(paper::beside_paper(ablations, {}).terminal());
+      const auto wide = paper::rows_of(results_.studies, paper::against_wide_adam);
       if (!wide.empty()) {
         title("Against Adam with TO's rates too");
-        write_result(report::control_table(wide).terminal());
+        write_result(paper::control_table(wide).terminal());
       }
       title("What learning A contributes: alpha > 0 against alpha = 0");
       write_result(
-          report::control_table(study::rows_of(results_.studies, study::against_no_learning))
+          paper::control_table(paper::rows_of(results_.studies, paper::against_no_learning))
               .terminal());
-      print_result("\n{}\n", study::verdict_text(study::verdicts(results_.studies)));
+      print_result("\n{}\n", paper::verdict_text(paper::verdicts(results_.studies)));
     }
-    if (const report::Table epochs = report::epochs_table(results_.studies); epochs.rows() > 0) {
+    if (const report::Table epochs = paper::epochs_table(results_.studies); epochs.rows() > 0) {
       title("rho x 1e3 on the tuning seed, had training ended after T epochs");
       write_result(epochs.terminal());
     }
@@ -168,12 +168,12 @@ class Experiment {
   const Common& common_;
   Progress progress_;
   std::vector<study::StudySpec> specs_;
-  report::PaperResults results_;
+  paper::PaperResults results_;
 };
 
 }  // namespace
 
-int run_rho(const study::PaperExperiment& experiment, const PaperOptions& options,
+int run_rho(const paper::PaperExperiment& experiment, const PaperOptions& options,
             const Common& common) {
   return Experiment(experiment, options, common).run();
 }

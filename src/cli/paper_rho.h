@@ -5,11 +5,11 @@
 
 #include "cli/command.h"
 #include "cli/paper_study.h"
-#include "study/paper.h"
+#include "paper/experiments.h"
 
 namespace tandem::cli {
 
-int run_rho(const study::PaperExperiment& experiment, const PaperOptions& options,
+int run_rho(const paper::PaperExperiment& experiment, const PaperOptions& options,
             const Common& common);
 
 }  // namespace tandem::cli

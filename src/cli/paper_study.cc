@@ -25,7 +25,7 @@ std::string command_text(const PaperOptions& options, const Common& common) {
   return text;
 }
 
-std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& experiment,
+std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& experiment,
                                              const PaperOptions& options) {
   std::vector<study::StudySpec> specs;
   std::vector<std::string> known;
@@ -36,8 +36,8 @@ std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& exper
     known.push_back(data);
     const auto& only = options.data;
     if (!only.empty() && std::find(only.begin(), only.end(), data) == only.end()) continue;
-    if (options.start == "zeros") spec = study::from_zeros(std::move(spec));
-    if (options.budget == "quick") spec = study::quick(std::move(spec));
+    if (options.start == "zeros") spec = paper::from_zeros(std::move(spec));
+    if (options.budget == "quick") spec = paper::quick(std::move(spec));
     specs.push_back(std::move(spec));
   }
   for (const std::string& data : options.data) {

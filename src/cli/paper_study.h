@@ -10,8 +10,8 @@
 
 #include "cli/command.h"
 #include "cli/progress.h"
+#include "paper/experiments.h"
 #include "store/store.h"
-#include "study/paper.h"
 #include "study/results.h"
 #include "study/runner.h"
 
@@ -34,7 +34,7 @@ std::string command_text(const PaperOptions& options, const Common& common);
 
 /// The studies of an experiment that the options ask for, with their start and budget. Throws
 /// std::invalid_argument for a data set that the experiment does not have.
-std::vector<study::StudySpec> wanted_studies(const study::PaperExperiment& experiment,
+std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& experiment,
                                              const PaperOptions& options);
 
 /// Makes the folder of results: before hours of work, not after them. Nothing for an empty path;

@@ -15,12 +15,10 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <ostream>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "base/atomic_file.h"
 #include "base/interrupt.h"
 #include "base/machine.h"
 #include "bench/measure.h"
@@ -29,19 +27,18 @@
 #include "cli/progress.h"
 #include "cli/values.h"
 #include "data/dataset.h"
-#include "report/markdown.h"
-#include "report/render.h"
-#include "report/theory_report.h"
-#include "study/theory.h"
-#include "study/theory_experiment.h"
-#include "study/theory_problem.h"
+#include "paper/report/json.h"
+#include "paper/report/theory_report.h"
+#include "paper/theory.h"
+#include "paper/theory_experiment.h"
+#include "paper/theory_problem.h"
 #include "train/trainer.h"
 
 namespace tandem::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using report::TheoryRun;
+using paper::TheoryRun;
 
 constexpr double kGeneratedLambda = 0.05;
 constexpr double kKddLambda = 0.97;
@@ -65,77 +62,9 @@ struct Budget {
 constexpr Budget kQuick = {{100'000, 1}, {100'000, 1}, {10'000, 1, 24}};
 constexpr Budget kFull = {{1'000'000, 2}, {300'000, 2}, {100'000, 2, 48}};
 
-// ---- JSON ---------------------------------------------------------------------------------------
-
-Json json_of(const std::optional<double>& value) { return value ? Json(*value) : Json(nullptr); }
-
-Json json_of(const theory::Slope& slope) {
-  return {{"value", slope.value}, {"low", slope.low}, {"high", slope.high}};
-}
-
-/// Facts, rates, conditions and bounds. What is infinite is null.
-Json constants_json(const theory::Facts& facts, const theory::Rates& rates) {
-  const theory::Bounds bounds = theory::bounds(facts, rates);
-  Json conditions = Json::array();
-  for (const theory::Condition& condition : theory::conditions(facts, rates)) {
-    conditions.push_back({{"name", condition.name},
-                          {"left", condition.left},
-                          {"right", condition.right},
-                          {"holds", condition.holds()}});
-  }
-  return {{"theorem", facts.c ? 1 : 2},
-          {"holds", theory::check(facts, rates).empty()},
-          {"c", json_of(facts.c)},
-          {"L", facts.L},
-          {"D_w", facts.D_w},
-          {"D_G", facts.D_G},
-          {"D_V", facts.D_V.value_or(facts.D_G * facts.D_G)},
-          {"gamma", rates.gamma},
-          {"beta", rates.beta},
-          {"alpha", rates.alpha},
-          {"mu", rates.mu},
-          {"theta", bounds.theta},
-          {"D_b", bounds.D_b},
-          {"D_A", bounds.D_A},
-          {"D_hat", bounds.D_hat},
-          {"Q", bounds.Q},
-          {"M1", json_of(bounds.M1)},
-          {"M2", json_of(bounds.M2)},
-          {"conditions", conditions}};
-}
-
 void print_line(Json line, const Json& more) {
   line.update(more);
   write_json(line);
-}
-
-void print_json(const TheoryRun& run, std::size_t repetitions) {
-  const theory::Experiment& experiment = run.experiment;
-  print_line({{"event", "constants"}, {"experiment", run.name}},
-             constants_json(experiment.facts, experiment.rates));
-  for (const theory::MethodResult& result : experiment.results) {
-    write_json(Json{{"event", "theory"},
-                    {"experiment", run.name},
-                    {"method", result.name},
-                    {"rates", result.rates},
-                    {"steps", experiment.steps.back()},
-                    {"repetitions", repetitions},
-                    {"slope_weights", json_of(result.weights)},
-                    {"slope_estimate", json_of(result.estimate)},
-                    {"weights_error", result.curve.weights.back()},
-                    {"estimate_error", result.curve.estimate.back()},
-                    {"certified", result.certified},
-                    {"reason", result.reason}});
-  }
-  const report::Controls controls = report::compare_controls(experiment);
-  write_json(Json{{"event", "controls"},
-                  {"experiment", run.name},
-                  {"weights_difference", controls.weights_difference},
-                  {"estimate_difference", controls.estimate_difference},
-                  {"weights_ratio", controls.weights_ratio},
-                  {"estimate_ratio", controls.estimate_ratio},
-                  {"text", report::what_controls_show(experiment)},
-                  {"seconds", run.seconds}});
 }
 
 // ---- Constants of one's own ---------------------------------------------------------------------
@@ -176,12 +105,12 @@ std::array<Named, 4> own_rates(const TheoryOptions& options) {
 void show_rates(const char* kind, const theory::Facts& facts, const theory::Rates& rates,
                 const Common& common) {
   if (common.json) {
-    print_line({{"event", "rates"}, {"kind", kind}}, constants_json(facts, rates));
+    print_line({{"event", "rates"}, {"kind", kind}}, paper::constants_json(facts, rates));
     return;
   }
-  print_result("Rates, {}. {}\n\n{}\n{}\n", kind, report::verdict(facts, rates),
-               report::constants_table(facts, rates, "of the gradient on every batch").terminal(),
-               report::conditions_table(facts, rates).terminal());
+  print_result("Rates, {}. {}\n\n{}\n{}\n", kind, paper::verdict(facts, rates),
+               paper::constants_table(facts, rates, "of the gradient on every batch").terminal(),
+               paper::conditions_table(facts, rates).terminal());
 }
 
 int check_constants(const TheoryOptions& options, const Common& common) {
@@ -292,16 +221,16 @@ class Theory {
   void show(TheoryRun run) {
     progress_.clear();
     if (common_.json) {
-      print_json(run, repetitions());
+      for (const Json& line : paper::theory_events(run, repetitions())) write_json(line);
     } else {
       const theory::Experiment& experiment = run.experiment;
       print_result(
           "{}\n{}\n\n{}\n{}\n{}\n\n{}\n{}\n\n{}\n\n", run.title, run.text,
-          report::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
-          report::conditions_table(experiment.facts, experiment.rates).terminal(),
-          report::verdict(experiment.facts, experiment.rates),
-          report::slopes_table(experiment).terminal(), report::reasons(experiment),
-          report::what_controls_show(experiment));
+          paper::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
+          paper::conditions_table(experiment.facts, experiment.rates).terminal(),
+          paper::verdict(experiment.facts, experiment.rates),
+          paper::slopes_table(experiment).terminal(), paper::reasons(experiment),
+          paper::what_controls_show(experiment));
       flush_results();
     }
     if (interrupted()) throw train::Interrupted();
@@ -371,39 +300,19 @@ class Theory {
   }
 
   void write(double seconds) {
-    const std::filesystem::path& folder = options_.out;
-    report::Document document;
-    document.title = "The theorems, measured";
-    document.commands = {command()};
-    document.facts = {
-        {"tandem", version()},
-        {"machine", machine_description()},
-        {"threads", std::to_string(default_executor()->threads())},
-        {"time", duration_text(seconds)},
-    };
-    std::vector<report::Figure> figures;
-    for (const TheoryRun& run : runs_) {
-      document.sections.push_back(report::theory_section(run));
-      const auto& own = document.sections.back().figures;
-      figures.insert(figures.end(), own.begin(), own.end());
-    }
-    if (!missing_.empty()) {
-      document.sections.insert(
-          document.sections.begin() + 1,
-          report::Section{.title = "(b) Milder rates on NSL-KDD: no data", .text = missing_});
-    }
-    const bool drawn = report::figures_available();
-    if (drawn) report::write_figures(folder, figures, {.svg = true, .png = false});
-    write_atomically(folder / "theory.csv",
-                     [&](std::ostream& stream) { stream << report::theory_curves(runs_).csv(); });
-    write_atomically(folder / "theory.md", [&](std::ostream& stream) {
-      stream << report::markdown_page(document, drawn);
-    });
+    const auto figures = paper::write_theory(
+        options_.out, {.command = command(),
+                       .facts = {{"tandem", version()},
+                                 {"machine", machine_description()},
+                                 {"threads", std::to_string(default_executor()->threads())},
+                                 {"time", duration_text(seconds)}},
+                       .runs = runs_,
+                       .missing = missing_});
     say(progress_, common_,
-        fmt::format("theory.md, theory.csv and {} are in {}",
-                    drawn ? fmt::format("{} figures", figures.size())
-                          : "no figures (gnuplot was not found)",
-                    folder.string()));
+        fmt::format(
+            "theory.md, theory.csv and {} are in {}",
+            figures ? fmt::format("{} figures", *figures) : "no figures (gnuplot was not found)",
+            options_.out.string()));
   }
 
   const TheoryOptions& options_;

@@ -37,15 +37,16 @@ class SourceBuffer : public std::streambuf {
   int_type underflow() override {
     const std::uint64_t start = source_.offset();
     if (start - token_start_ > kLongestText) {
-      fail(source_.name(), at_byte(token_start_),
-           fmt::format("more than {} bytes in one piece", kLongestText), "shorter texts");
+      fail<DataError>(source_.name(), at_byte(token_start_),
+                      fmt::format("more than {} bytes in one piece", kLongestText),
+                      "shorter texts");
     }
     const std::size_t got = source_.read(buffer_);
     if (got == 0) return traits_type::eof();
     if (const void* zero = std::memchr(buffer_.data(), 0, got)) {
       const auto place = static_cast<const std::uint8_t*>(zero) - buffer_.data();
-      fail(source_.name(), at_byte(start + static_cast<std::uint64_t>(place)), "a zero byte",
-           "JSON");
+      fail<DataError>(source_.name(), at_byte(start + static_cast<std::uint64_t>(place)),
+                      "a zero byte", "JSON");
     }
     char* text = reinterpret_cast<char*>(buffer_.data());
     setg(text, text, text + got);
@@ -66,7 +67,8 @@ class ItemReader : public nlohmann::json_sax<Json> {
 
   Instructions take() {
     if (items_.items.empty()) {
-      fail(name_, "", fmt::format("no items with an output, and {} without", items_.empty), "some");
+      fail<DataError>(name_, "",
+                      fmt::format("no items with an output, and {} without", items_.empty), "some");
     }
     return std::move(items_);
   }
@@ -96,7 +98,7 @@ class ItemReader : public nlohmann::json_sax<Json> {
     if (depth_ > 0) return true;
     key_ = static_cast<std::size_t>(std::ranges::find(kKeys, text) - kKeys.begin());
     if (key_ < kKeys.size() && texts_[key_]) {
-      fail(name_, place(), "the key twice", "each key once");
+      fail<DataError>(name_, place(), "the key twice", "each key once");
     }
     return true;
   }
@@ -130,8 +132,8 @@ class ItemReader : public nlohmann::json_sax<Json> {
     text.remove_prefix(std::min(text.size(), text.find("] ") + 2));
     if (text.starts_with("parse error at")) text.remove_prefix(text.find(": ") + 2);
     const std::string after = number_ > 0 ? fmt::format(", item {}", number_) : "";
-    fail(name_, at_byte(position - std::min<std::size_t>(position, 1)) + after,
-         fmt::format("what is not JSON ({})", printable(text, 120)), "JSON in UTF-8");
+    fail<DataError>(name_, at_byte(position - std::min<std::size_t>(position, 1)) + after,
+                    fmt::format("what is not JSON ({})", printable(text, 120)), "JSON in UTF-8");
   }
 
  private:
@@ -152,8 +154,8 @@ class ItemReader : public nlohmann::json_sax<Json> {
   bool open(const char* found) {
     if (!is_passed_over()) refuse(found);
     if (++depth_ > kDeepest) {
-      fail(name_, fmt::format("item {}", number_),
-           fmt::format("objects and arrays more than {} deep", kDeepest), "texts");
+      fail<DataError>(name_, fmt::format("item {}", number_),
+                      fmt::format("objects and arrays more than {} deep", kDeepest), "texts");
     }
     return true;
   }
@@ -178,8 +180,9 @@ class ItemReader : public nlohmann::json_sax<Json> {
   void add_item() {
     for (const Key needed : {kInstruction, kOutput}) {
       if (!texts_[needed]) {
-        fail(name_, fmt::format("item {}", number_), fmt::format("no key '{}'", kKeys[needed]),
-             "instruction and output, and input where there is one");
+        fail<DataError>(name_, fmt::format("item {}", number_),
+                        fmt::format("no key '{}'", kKeys[needed]),
+                        "instruction and output, and input where there is one");
       }
     }
     if (texts_[kOutput]->find_first_not_of(" \t\r\n") == std::string::npos) {
@@ -194,10 +197,10 @@ class ItemReader : public nlohmann::json_sax<Json> {
 
   /// Something is of the wrong kind for its place.
   [[noreturn]] void refuse(const std::string& found) const {
-    if (level_ == Level::start) fail(name_, "", found, "an array of items");
-    if (level_ == Level::item) fail(name_, place(), found, "a text");
-    fail(name_, fmt::format("item {}", number_ + 1), found,
-         "an object with the keys instruction, input and output");
+    if (level_ == Level::start) fail<DataError>(name_, "", found, "an array of items");
+    if (level_ == Level::item) fail<DataError>(name_, place(), found, "a text");
+    fail<DataError>(name_, fmt::format("item {}", number_ + 1), found,
+                    "an object with the keys instruction, input and output");
   }
 
   SourceBuffer& buffer_;

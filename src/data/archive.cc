@@ -82,8 +82,9 @@ ArchiveReader::~ArchiveReader() { archive_read_free(archive_); }
 void ArchiveReader::fail_here(const std::string& place) {
   if (!error_.empty()) throw DataError(error_);
   const char* text = archive_error_string(archive_);
-  fail(source_->name(), place, fmt::format("damage ({})", text != nullptr ? text : "no details"),
-       "an intact tar or zip archive");
+  fail<DataError>(source_->name(), place,
+                  fmt::format("damage ({})", text != nullptr ? text : "no details"),
+                  "an intact tar or zip archive");
 }
 
 bool ArchiveReader::next() {
@@ -91,7 +92,7 @@ bool ArchiveReader::next() {
     archive_entry* entry = nullptr;
     const int status = archive_read_next_header(archive_, &entry);
     if (status == ARCHIVE_EOF) {
-      if (files_ == 0) fail(source_->name(), "", "no files", "an archive with files");
+      if (files_ == 0) fail<DataError>(source_->name(), "", "no files", "an archive with files");
       return false;
     }
     if (status != ARCHIVE_OK) {
@@ -101,17 +102,17 @@ bool ArchiveReader::next() {
     const std::string found = path != nullptr ? path : "";
     const std::string place = fmt::format("file {}", files_ + 1);
     if (!stays_inside(found)) {
-      fail(source_->name(), place, fmt::format("the path {}", shown(found)),
-           "one that stays inside the archive");
+      fail<DataError>(source_->name(), place, fmt::format("the path {}", shown(found)),
+                      "one that stays inside the archive");
     }
     const auto type = archive_entry_filetype(entry);
     if (type == AE_IFDIR) continue;
     if (type != AE_IFREG || archive_entry_hardlink(entry) != nullptr) {
-      fail(source_->name(), place, fmt::format("a link or device, {}", shown(found)),
-           "files and folders");
+      fail<DataError>(source_->name(), place, fmt::format("a link or device, {}", shown(found)),
+                      "files and folders");
     }
     if (++files_ > kMostFiles) {
-      fail(source_->name(), "", fmt::format("more than {} files", kMostFiles), "fewer");
+      fail<DataError>(source_->name(), "", fmt::format("more than {} files", kMostFiles), "fewer");
     }
     path_ = found;
     member_ = std::make_unique<Member>(*this, path_);

@@ -19,17 +19,19 @@ class FileSource : public ByteSource {
  public:
   explicit FileSource(const std::filesystem::path& path)
       : ByteSource(path.string()), file_(std::fopen(path.c_str(), "rb")) {
-    if (file_ == nullptr) fail(name(), "", std::strerror(errno), "a file that can be read");
+    if (file_ == nullptr)
+      fail<DataError>(name(), "", std::strerror(errno), "a file that can be read");
     // fopen opens folders too.
     std::error_code error;
-    if (std::filesystem::is_directory(path, error)) fail(name(), "", "a folder", "a file");
+    if (std::filesystem::is_directory(path, error))
+      fail<DataError>(name(), "", "a folder", "a file");
   }
 
  protected:
   std::size_t read_some(std::span<std::uint8_t> out) override {
     const std::size_t count = std::fread(out.data(), 1, out.size(), file_.get());
     if (count == 0 && std::ferror(file_.get()) != 0) {
-      fail(name(), at_byte(offset()), std::strerror(errno), "to read on");
+      fail<DataError>(name(), at_byte(offset()), std::strerror(errno), "to read on");
     }
     return count;
   }
@@ -101,14 +103,15 @@ std::unique_ptr<ByteSource> decompress(std::unique_ptr<ByteSource> packed) {
   auto peeked = std::make_unique<PeekedSource>(std::move(packed));
   const std::vector<std::uint8_t> start = peeked->start();
   const std::string name = peeked->name();
-  if (start.empty()) fail(name, "", "an empty file", "data");
+  if (start.empty()) fail<DataError>(name, "", "an empty file", "data");
   if (starts_with(start, {0x1f, 0x8b})) return open_gzip(std::move(peeked));
   if (starts_with(start, {0xfd, '7', 'z', 'X', 'Z', 0})) return open_xz(std::move(peeked));
   if (name.ends_with(".gz")) {
-    fail(name, at_byte(0), hexadecimal(start), "a gzip file, which begins with 1f 8b");
+    fail<DataError>(name, at_byte(0), hexadecimal(start), "a gzip file, which begins with 1f 8b");
   }
   if (name.ends_with(".xz")) {
-    fail(name, at_byte(0), hexadecimal(start), "an xz file, which begins with fd 37 7a 58 5a 00");
+    fail<DataError>(name, at_byte(0), hexadecimal(start),
+                    "an xz file, which begins with fd 37 7a 58 5a 00");
   }
   return peeked;
 }
@@ -128,9 +131,9 @@ std::vector<std::uint8_t> read_bytes(ByteSource& source, std::uint64_t count,
     bytes.resize(before + step);
     const std::size_t got = source.read(std::span(bytes).subspan(before));
     if (got < step) {
-      fail(source.name(), at_byte(source.offset()),
-           fmt::format("the end of the file after {} bytes of {}", before + got, what),
-           fmt::format("{}", count));
+      fail<DataError>(source.name(), at_byte(source.offset()),
+                      fmt::format("the end of the file after {} bytes of {}", before + got, what),
+                      fmt::format("{}", count));
     }
   }
   return bytes;
@@ -140,8 +143,8 @@ void expect_end(ByteSource& source, std::string_view after) {
   std::uint8_t extra = 0;
   const std::uint64_t end = source.offset();
   if (source.read({&extra, 1}) != 0) {
-    fail(source.name(), at_byte(end), fmt::format("more bytes after {}", after),
-         "the end of the file");
+    fail<DataError>(source.name(), at_byte(end), fmt::format("more bytes after {}", after),
+                    "the end of the file");
   }
 }
 

@@ -31,8 +31,9 @@ class Decompressor : public ByteSource {
 
   [[noreturn]] void fail_packed(std::size_t unread, std::string_view found,
                                 std::string_view expected) const {
-    fail(name(), fmt::format("byte {} of the compressed file", packed_->offset() - unread), found,
-         expected);
+    fail<DataError>(name(),
+                    fmt::format("byte {} of the compressed file", packed_->offset() - unread),
+                    found, expected);
   }
   void check(std::size_t just_expanded) const {
     check_expansion(name(), packed_->offset(), offset() + just_expanded);
@@ -161,8 +162,9 @@ void check_expansion(std::string_view name, std::uint64_t packed, std::uint64_t 
   constexpr std::uint64_t kFree = std::uint64_t{64} << 20;
   constexpr std::uint64_t kRatio = 300;
   if (expanded > kFree && expanded / kRatio > packed) {
-    fail(name, "", fmt::format("{} compressed bytes that expand to more than {}", packed, expanded),
-         fmt::format("at most {} times as many", kRatio));
+    fail<DataError>(
+        name, "", fmt::format("{} compressed bytes that expand to more than {}", packed, expanded),
+        fmt::format("at most {} times as many", kRatio));
   }
 }
 

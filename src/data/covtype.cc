@@ -46,13 +46,14 @@ Table read_covtype(ByteSource& source) {
     if (trim(line).empty()) continue;
     const auto* fields = splitter.split(line);
     const auto stop = [&](std::size_t field, std::string_view expected) {
-      fail(lines.name(), at_line(lines.number(), std::to_string(field + 1)),
-           shown((*fields)[field]), expected);
+      fail<DataError>(lines.name(), at_line(lines.number(), std::to_string(field + 1)),
+                      shown((*fields)[field]), expected);
     };
     if (fields == nullptr || fields->size() != kFields) {
-      fail(lines.name(), at_line(lines.number()),
-           fields == nullptr ? std::string("a quote") : fmt::format("{} fields", fields->size()),
-           fmt::format("{}", kFields));
+      fail<DataError>(
+          lines.name(), at_line(lines.number()),
+          fields == nullptr ? std::string("a quote") : fmt::format("{} fields", fields->size()),
+          fmt::format("{}", kFields));
     }
     for (std::size_t i = 0; i + 1 < kFields; ++i) {
       const std::string_view text = (*fields)[i];
@@ -71,7 +72,7 @@ Table read_covtype(ByteSource& source) {
     }
     table.labels.push_back(static_cast<std::uint32_t>(label[0] - '1'));
   }
-  if (table.rows() == 0) fail(source.name(), "", "no rows", "lines of 55 numbers");
+  if (table.rows() == 0) fail<DataError>(source.name(), "", "no rows", "lines of 55 numbers");
   return table;
 }
 

@@ -34,7 +34,7 @@ class Reader {
       if (table_.rows() == 0) choose_kinds(*fields);
       read_row(*fields);
     }
-    if (table_.rows() == 0) fail(lines_.name(), "", "no rows", "a header and rows");
+    if (table_.rows() == 0) fail<DataError>(lines_.name(), "", "no rows", "a header and rows");
     if (like_ == nullptr) sort_classes(table_);
     return std::move(table_);
   }
@@ -57,7 +57,7 @@ class Reader {
 
   void read_header() {
     const Fields* fields = next();
-    if (fields == nullptr) fail(lines_.name(), "", "no lines", "a header and rows");
+    if (fields == nullptr) fail<DataError>(lines_.name(), "", "no lines", "a header and rows");
     names_.assign(fields->begin(), fields->end());
     if (names_.size() < 2) {
       stop("", fmt::format("{} column", names_.size()), "a label and at least one feature");
@@ -85,14 +85,15 @@ class Reader {
   void choose_kinds(const Fields& first) {
     if (like_ != nullptr) {
       if (like_->columns.size() != table_.columns.size()) {
-        fail(lines_.name(), at_line(1), fmt::format("{} columns", names_.size()),
-             fmt::format("{}, as in the training file", like_->columns.size() + 1));
+        fail<DataError>(lines_.name(), at_line(1), fmt::format("{} columns", names_.size()),
+                        fmt::format("{}, as in the training file", like_->columns.size() + 1));
       }
       for (std::size_t i = 0; i < table_.columns.size(); ++i) {
         if (table_.columns[i].name != like_->columns[i].name) {
-          fail(lines_.name(), at_line(1),
-               fmt::format("the column {}", shown(table_.columns[i].name)),
-               fmt::format("{}, as in the training file", shown(like_->columns[i].name)));
+          fail<DataError>(
+              lines_.name(), at_line(1),
+              fmt::format("the column {}", shown(table_.columns[i].name)),
+              fmt::format("{}, as in the training file", shown(like_->columns[i].name)));
         }
         table_.columns[i].categorical = like_->columns[i].categorical;
       }
@@ -158,8 +159,8 @@ class Reader {
   [[noreturn]] void stop(std::string_view column, std::string_view found,
                          std::string_view expected) const {
     const std::uint64_t line = lines_.number();
-    fail(lines_.name(), column.empty() ? at_line(line) : at_line(line, shown(column)), found,
-         expected);
+    fail<DataError>(lines_.name(), column.empty() ? at_line(line) : at_line(line, shown(column)),
+                    found, expected);
   }
 
   LineReader lines_;

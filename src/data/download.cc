@@ -30,7 +30,8 @@ class Transfer {
     if (ready != CURLE_OK) throw DownloadError("libcurl cannot start");
     curl_.reset(curl_easy_init());
     if (curl_ == nullptr) throw DownloadError("libcurl cannot start");
-    if (file_ == nullptr) fail(request.file.string(), "", std::strerror(errno), "to write a file");
+    if (file_ == nullptr)
+      fail<DataError>(request.file.string(), "", std::strerror(errno), "to write a file");
     std::fseek(file_.get(), 0, SEEK_END);
     start_ = static_cast<std::uint64_t>(std::ftell(file_.get()));
     received_ = start_;
@@ -42,11 +43,12 @@ class Transfer {
     long status = 0;
     curl_easy_getinfo(curl_.get(), CURLINFO_RESPONSE_CODE, &status);
     if (too_large_ || code == CURLE_FILESIZE_EXCEEDED) {
-      fail(request_.url, "", fmt::format("more than {} bytes", request_.most_bytes),
-           "a file within the limit of size");
+      fail<DataError>(request_.url, "", fmt::format("more than {} bytes", request_.most_bytes),
+                      "a file within the limit of size");
     }
     if (write_error_ != 0) {
-      fail(request_.file.string(), at_byte(received_), std::strerror(write_error_), "to write on");
+      fail<DataError>(request_.file.string(), at_byte(received_), std::strerror(write_error_),
+                      "to write on");
     }
     if (start_ > 0 && status == 416) {  // nothing is left, or the server's file is another one
       finish();
@@ -126,14 +128,16 @@ class Transfer {
 
   void restart() {
     file_.reset(std::freopen(request_.file.c_str(), "wb", file_.release()));
-    if (file_ == nullptr) fail(request_.file.string(), "", std::strerror(errno), "to write a file");
+    if (file_ == nullptr)
+      fail<DataError>(request_.file.string(), "", std::strerror(errno), "to write a file");
     start_ = 0;
     received_ = 0;
   }
 
   void finish() {
     if (std::fflush(file_.get()) != 0 || fsync(fileno(file_.get())) != 0) {
-      fail(request_.file.string(), at_byte(received_), std::strerror(errno), "to write on");
+      fail<DataError>(request_.file.string(), at_byte(received_), std::strerror(errno),
+                      "to write on");
     }
   }
 

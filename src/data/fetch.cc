@@ -50,9 +50,9 @@ class Fetcher {
     }
     if (!acceptable(check)) {
       fs::remove(part);
-      fail(address(file, options_.mirror), "",
-           fmt::format("{}: {}", state_name(check.state), check.detail),
-           "the published file; what came was removed");
+      fail<DataError>(address(file, options_.mirror), "",
+                      fmt::format("{}: {}", state_name(check.state), check.detail),
+                      "the published file; what came was removed");
     }
     fs::rename(part, path);
     report(file, fs::file_size(path), fs::file_size(path), true);
@@ -107,7 +107,8 @@ std::vector<fs::path> fetch(const Recipe& recipe, const FetchOptions& options) {
   }
   std::error_code error;
   fs::create_directories(options.folder, error);
-  if (error) fail(options.folder.string(), "", error.message(), "a folder that can be written");
+  if (error)
+    fail<DataError>(options.folder.string(), "", error.message(), "a folder that can be written");
   Fetcher fetcher(recipe, options);
   std::vector<fs::path> paths;
   for (const FileInfo& file : recipe.files) {

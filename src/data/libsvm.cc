@@ -37,7 +37,8 @@ class Reader {
       line = trim(line.substr(0, line.find('#')));
       if (!line.empty()) read_row(line);
     }
-    if (rows_.rows() == 0) fail(lines_.name(), "", "no rows", "lines of LABEL INDEX:VALUE ...");
+    if (rows_.rows() == 0)
+      fail<DataError>(lines_.name(), "", "no rows", "lines of LABEL INDEX:VALUE ...");
     finish();
     return std::move(rows_);
   }
@@ -107,7 +108,7 @@ class Reader {
   }
 
   [[noreturn]] void stop(std::string_view found, std::string_view expected) const {
-    fail(lines_.name(), at_line(lines_.number()), found, expected);
+    fail<DataError>(lines_.name(), at_line(lines_.number()), found, expected);
   }
 
   LineReader lines_;

@@ -28,7 +28,8 @@ bool LineReader::next(std::string_view& line) {
         found == nullptr ? kept : static_cast<std::size_t>(static_cast<const char*>(found) - start);
     ++number_;
     if (length > longest_) {
-      fail(name(), at_line(number_), fmt::format("more than {} bytes", longest_), "a shorter line");
+      fail<DataError>(name(), at_line(number_), fmt::format("more than {} bytes", longest_),
+                      "a shorter line");
     }
     begin_ += length + (found == nullptr ? 0 : 1);
     line = {start, length};

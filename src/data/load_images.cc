@@ -54,7 +54,8 @@ IdxArray read_labels(const Recipe& recipe, const std::filesystem::path& path) {
   IdxArray labels = read_idx(source, 1);
   for (std::size_t i = 0; i < labels.bytes.size(); ++i) {
     if (labels.bytes[i] > 9) {
-      fail(source.name(), at_byte(8 + i), fmt::format("the label {}", labels.bytes[i]), "0 to 9");
+      fail<DataError>(source.name(), at_byte(8 + i), fmt::format("the label {}", labels.bytes[i]),
+                      "0 to 9");
     }
   }
   const std::string digest = source.finish();
@@ -62,8 +63,8 @@ IdxArray read_labels(const Recipe& recipe, const std::filesystem::path& path) {
     if (other.name == recipe.name) continue;
     for (const FileInfo& file : other.files) {
       if (file.content == digest) {
-        fail(path.string(), "", fmt::format("the labels of data set '{}'", other.name),
-             fmt::format("those of '{}'", recipe.name));
+        fail<DataError>(path.string(), "", fmt::format("the labels of data set '{}'", other.name),
+                        fmt::format("those of '{}'", recipe.name));
       }
     }
   }
@@ -79,8 +80,9 @@ Dataset read_idx_part(const Request& request, const std::string& part, std::size
   const IdxArray images = read_idx(*source, 3);
   const IdxArray labels = read_labels(request.recipe, labels_path);
   if (images.sizes[0] != labels.sizes[0]) {
-    fail(labels_path.string(), at_byte(4), fmt::format("{} labels", labels.sizes[0]),
-         fmt::format("{}, as there are images in {}", images.sizes[0], images_path.string()));
+    fail<DataError>(
+        labels_path.string(), at_byte(4), fmt::format("{} labels", labels.sizes[0]),
+        fmt::format("{}, as there are images in {}", images.sizes[0], images_path.string()));
   }
   const std::size_t height = images.sizes[1];
   const std::size_t width = images.sizes[2];
@@ -117,12 +119,13 @@ Dataset read_norb_part(const Request& request, const std::string& part, Task& ta
   const NorbArray labels = read_norb(*labels_source, NorbType::ints, 1);
   const std::size_t side = images.sizes[2];
   if (images.sizes[1] != 2 || images.sizes[3] != side) {
-    fail(images_path.string(), at_byte(12), fmt::format("{}", fmt::join(images.sizes, " x ")),
-         "N x 2 x SIDE x SIDE");
+    fail<DataError>(images_path.string(), at_byte(12),
+                    fmt::format("{}", fmt::join(images.sizes, " x ")), "N x 2 x SIDE x SIDE");
   }
   if (images.sizes[0] != labels.sizes[0]) {
-    fail(labels_path.string(), at_byte(8), fmt::format("{} labels", labels.sizes[0]),
-         fmt::format("{}, as there are images in {}", images.sizes[0], images_path.string()));
+    fail<DataError>(
+        labels_path.string(), at_byte(8), fmt::format("{} labels", labels.sizes[0]),
+        fmt::format("{}, as there are images in {}", images.sizes[0], images_path.string()));
   }
   const std::size_t factor = request.count("downsample", 1, side);
   if (side % factor != 0) {
@@ -140,7 +143,8 @@ Dataset read_norb_part(const Request& request, const std::string& part, Task& ta
   for (std::size_t r = 0; r < data.rows; ++r) {
     const std::int32_t label = labels.ints[r];
     if (label < 0 || label > 4) {
-      fail(labels_path.string(), at_byte(20 + 4 * r), fmt::format("the label {}", label), "0 to 4");
+      fail<DataError>(labels_path.string(), at_byte(20 + 4 * r), fmt::format("the label {}", label),
+                      "0 to 4");
     }
     data.labels.push_back(static_cast<std::uint32_t>(label));
     float* out = data.dense.data() + r * data.features;

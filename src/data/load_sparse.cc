@@ -76,7 +76,7 @@ std::optional<std::filesystem::path> find_test(const Request& request,
   if (name == "auto") return find_packed(plain_name(train.string()) + ".t");
   if (auto found = find_packed(name)) return found;
   if (auto found = Locator(request.recipe, request.load.search).find(name)) return found;
-  fail(name, "", "no such file", "a file in LIBSVM's format, plain, .gz or .xz");
+  fail<DataError>(name, "", "no such file", "a file in LIBSVM's format, plain, .gz or .xz");
 }
 
 Corpus read_news20(const Request& request, Headers headers, std::string& origin) {
@@ -116,15 +116,17 @@ Task load_libsvm(const Request& request) {
   std::optional<std::filesystem::path> path = find_packed(request.argument);
   if (!path) path = Locator(request.recipe, request.load.search).find(request.argument);
   if (!path) {
-    fail(request.argument, "", "no such file", "a file in LIBSVM's format, plain, .gz or .xz");
+    fail<DataError>(request.argument, "", "no such file",
+                    "a file in LIBSVM's format, plain, .gz or .xz");
   }
   const auto source = open_source(*path);
   const LibsvmRows rows = read_libsvm(*source);
   if (rows.classes.size() < 2) {
-    fail(source->name(), "", fmt::format("the label {} only", rows.classes[0]),
-         "at least two different labels");
+    fail<DataError>(source->name(), "", fmt::format("the label {} only", rows.classes[0]),
+                    "at least two different labels");
   }
-  if (rows.features == 0) fail(source->name(), "", "no features", "INDEX:VALUE in some line");
+  if (rows.features == 0)
+    fail<DataError>(source->name(), "", "no features", "INDEX:VALUE in some line");
   const bool sparse = keep_sparse(form, rows);
   Task task;
   task.train = libsvm_dataset(rows, sparse, bias);
@@ -171,8 +173,9 @@ Task load_news20(const Request& request) {
     (corpus.documents[d].test ? validation : train).push_back(d);
   }
   if (train.empty() || names.size() < 2) {
-    fail(origin, "", fmt::format("{} training documents in {} groups", train.size(), names.size()),
-         "some, in at least two groups");
+    fail<DataError>(origin, "",
+                    fmt::format("{} training documents in {} groups", train.size(), names.size()),
+                    "some, in at least two groups");
   }
   std::string chosen = "by date";
   if (validation.empty() && request.load.validation > 0) {
@@ -187,7 +190,7 @@ Task load_news20(const Request& request) {
   }
   const std::vector<std::string> groups(names.begin(), names.end());
   const Tfidf tfidf(corpus, train, options);
-  if (tfidf.vocabulary().empty()) fail(origin, "", "no terms", "documents with words");
+  if (tfidf.vocabulary().empty()) fail<DataError>(origin, "", "no terms", "documents with words");
   Task task;
   task.train = tfidf.encode(corpus, train, groups);
   if (!validation.empty()) task.validation = tfidf.encode(corpus, validation, groups);

@@ -138,13 +138,13 @@ Task load_csv(const Request& request) {
   const auto open = [&](const std::string& name) {
     std::optional<std::filesystem::path> path = find_packed(name);
     if (!path) path = Locator(request.recipe, request.load.search).find(name);
-    if (!path) fail(name, "", "no such file", "a CSV file, plain, .gz or .xz");
+    if (!path) fail<DataError>(name, "", "no such file", "a CSV file, plain, .gz or .xz");
     return open_source(*path);
   };
   const auto source = open(request.argument);
   const Table table = read_csv(*source, options);
   if (table.classes.size() < 2) {
-    fail(source->name(), "", "one class only", "at least two in the label column");
+    fail<DataError>(source->name(), "", "one class only", "at least two in the label column");
   }
   std::optional<Table> test;
   std::string test_name;

@@ -20,7 +20,8 @@ std::filesystem::path find_items(const Request& request) {
   if (given.empty()) return locator.require("alpaca_data.json");
   std::optional<std::filesystem::path> path = find_packed(given);
   if (!path) path = locator.find(given);
-  if (!path) fail(given, "", "no such file", "a file in Alpaca's format, plain, .gz or .xz");
+  if (!path)
+    fail<DataError>(given, "", "no such file", "a file in Alpaca's format, plain, .gz or .xz");
   return *path;
 }
 

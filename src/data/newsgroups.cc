@@ -39,15 +39,15 @@ class CorpusBuilder {
     const std::vector<std::string_view> parts = components(path);
     if (parts.empty() || parts.back().starts_with('.')) return;  // what file managers leave behind
     if (parts.size() < 2) {
-      fail(source.name(), "", "a file outside of all folders", "PART/GROUP/NAME");
+      fail<DataError>(source.name(), "", "a file outside of all folders", "PART/GROUP/NAME");
     }
     Document document{.group = std::string(parts[parts.size() - 2]),
                       .name = std::string(parts.back())};
     if (parts.size() >= 3) document.test = parts[parts.size() - 3].ends_with("test");
     const std::size_t length = read_text(source);
     if (length > kLongestDocument) {
-      fail(source.name(), "", fmt::format("more than {} bytes", kLongestDocument),
-           "a shorter document");
+      fail<DataError>(source.name(), "", fmt::format("more than {} bytes", kLongestDocument),
+                      "a shorter document");
     }
     std::string_view text(reinterpret_cast<const char*>(text_.data()), length);
     if (headers_ == Headers::strip) text = without_headers(text);
@@ -64,15 +64,17 @@ class CorpusBuilder {
   }
 
   Corpus finish(std::string_view name) {
-    if (corpus_.documents.empty()) fail(name, "", "no documents", "files in PART/GROUP/NAME");
+    if (corpus_.documents.empty())
+      fail<DataError>(name, "", "no documents", "files in PART/GROUP/NAME");
     const auto key = [](const Document& d) { return std::tie(d.test, d.group, d.name); };
     std::sort(corpus_.documents.begin(), corpus_.documents.end(),
               [&](const Document& a, const Document& b) { return key(a) < key(b); });
     for (std::size_t i = 1; i < corpus_.documents.size(); ++i) {
       const Document& document = corpus_.documents[i];
       if (key(corpus_.documents[i - 1]) == key(document)) {
-        fail(name, "", fmt::format("two documents {}", shown(document.group + "/" + document.name)),
-             "each once");
+        fail<DataError>(
+            name, "", fmt::format("two documents {}", shown(document.group + "/" + document.name)),
+            "each once");
       }
     }
     return std::move(corpus_);

@@ -25,14 +25,14 @@ NorbArray read_norb(ByteSource& source, NorbType type, std::size_t dimensions) {
   const std::uint32_t expected = type == NorbType::bytes ? kBytes : kInts;
   const std::uint32_t magic = little_endian(read_bytes(source, 4, "the magic number"));
   if (magic != expected) {
-    fail(source.name(), at_byte(0), fmt::format("the magic number {:08X}", magic),
-         fmt::format("{:08X}, a matrix of {}", expected,
-                     type == NorbType::bytes ? "bytes" : "32-bit integers"));
+    fail<DataError>(source.name(), at_byte(0), fmt::format("the magic number {:08X}", magic),
+                    fmt::format("{:08X}, a matrix of {}", expected,
+                                type == NorbType::bytes ? "bytes" : "32-bit integers"));
   }
   const std::uint32_t count = little_endian(read_bytes(source, 4, "the number of dimensions"));
   if (count != dimensions) {
-    fail(source.name(), at_byte(4), fmt::format("{} dimensions", count),
-         fmt::format("{}", dimensions));
+    fail<DataError>(source.name(), at_byte(4), fmt::format("{} dimensions", count),
+                    fmt::format("{}", dimensions));
   }
 
   NorbArray array;
@@ -43,8 +43,8 @@ NorbArray read_norb(ByteSource& source, NorbType type, std::size_t dimensions) {
     const std::uint32_t size = little_endian(std::span(header).subspan(4 * i, 4));
     if (size == 0 || size > std::numeric_limits<std::int32_t>::max() ||
         __builtin_mul_overflow(elements, std::uint64_t{size}, &elements)) {
-      fail(source.name(), at_byte(8 + 4 * i), fmt::format("the size {}", size),
-           "sizes above 0 whose product is the number of elements");
+      fail<DataError>(source.name(), at_byte(8 + 4 * i), fmt::format("the size {}", size),
+                      "sizes above 0 whose product is the number of elements");
     }
     array.sizes.push_back(size);
   }
@@ -54,7 +54,7 @@ NorbArray read_norb(ByteSource& source, NorbType type, std::size_t dimensions) {
   } else {
     std::uint64_t bytes = 0;
     if (__builtin_mul_overflow(elements, std::uint64_t{4}, &bytes)) {
-      fail(source.name(), at_byte(8), fmt::format("{} elements", elements), "fewer");
+      fail<DataError>(source.name(), at_byte(8), fmt::format("{} elements", elements), "fewer");
     }
     const std::vector<std::uint8_t> raw = read_bytes(source, bytes, "elements");
     array.ints.reserve(elements);

@@ -86,7 +86,8 @@ class Reader {
       }
       read_row(*fields);
     }
-    if (table_.rows() == 0) fail(lines_.name(), "", "no rows", "lines of 42 or 43 fields");
+    if (table_.rows() == 0)
+      fail<DataError>(lines_.name(), "", "no rows", "lines of 42 or 43 fields");
     return std::move(table_);
   }
 
@@ -119,7 +120,8 @@ class Reader {
   [[noreturn]] void stop(std::string_view column, std::string_view found,
                          std::string_view expected) const {
     const std::uint64_t line = lines_.number();
-    fail(lines_.name(), column.empty() ? at_line(line) : at_line(line, column), found, expected);
+    fail<DataError>(lines_.name(), column.empty() ? at_line(line) : at_line(line, column), found,
+                    expected);
   }
 
   LineReader lines_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the tests of this room share: reading files, and the check of a message.
+// What the tests of this module share: reading files, and the check of a message.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -100,18 +100,7 @@ void add_run(Line& line, const RunRef& run) {
 
 template <typename Line>
 void add_point(Line& line, const train::Point& point) {
-  line.add("epoch", point.epoch);
-  line.add("step", point.step);
-  line.add("gradient_evaluations", point.gradient_evaluations);
-  line.add("seconds", point.seconds);
-  line.add("train_loss", point.train_loss);
-  line.add("validation_loss", point.validation_loss);
-  line.add("validation_accuracy", point.validation_accuracy);
-  line.add("residual", point.residual);
-  line.add("delta", point.delta);
-  line.add("estimator_error", point.estimator_error);
-  line.add("batch_error", point.batch_error);
-  line.add("distance", point.distance);
+  train::for_each_point_field([&](auto field) { line.add(field.name, point.*field.member); });
 }
 
 template <typename Line>

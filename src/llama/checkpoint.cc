@@ -46,8 +46,8 @@ bool is_there(const fs::path& path) {
 std::string read_text(const fs::path& path, std::size_t most) {
   const tensors::MappedFile file(path);
   if (file.bytes().size() > most) {
-    fail(path.string(), "", fmt::format("{} bytes", file.bytes().size()),
-         fmt::format("at most {}", most));
+    fail<CheckpointError>(path.string(), "", fmt::format("{} bytes", file.bytes().size()),
+                          fmt::format("at most {}", most));
   }
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
@@ -85,16 +85,17 @@ StoredByName read_sharded(const fs::path& index, Files& files) {
     for (const tensors::Tensor& tensor : (*file++)->tensors()) {
       const auto place = places.find(tensor.name);
       if (place == places.end() || place->second != name) {
-        fail(path.string(), "tensor " + in_quotes(tensor.name), "a tensor",
-             fmt::format("none of that name: {} does not place it here", where));
+        fail<CheckpointError>(path.string(), "tensor " + in_quotes(tensor.name), "a tensor",
+                              fmt::format("none of that name: {} does not place it here", where));
       }
       stored.emplace(tensor.name, Stored{tensor, path.string()});
     }
   }
   for (const auto& [tensor, name] : places) {
     if (stored.contains(tensor)) continue;
-    fail((index.parent_path() / name).string(), "", "no tensor " + in_quotes(tensor),
-         fmt::format("it there, as {} says", where));
+    fail<CheckpointError>((index.parent_path() / name).string(), "",
+                          "no tensor " + in_quotes(tensor),
+                          fmt::format("it there, as {} says", where));
   }
   return stored;
 }
@@ -117,8 +118,9 @@ Checkpoint Checkpoint::open(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     if (!fs::exists(status)) {
-      fail(path.string(), "", "no such file or folder",
-           "a .bin file of llama2.c, a .safetensors file, or a folder of Hugging Face");
+      fail<CheckpointError>(
+          path.string(), "", "no such file or folder",
+          "a .bin file of llama2.c, a .safetensors file, or a folder of Hugging Face");
     }
     if (fs::is_directory(status)) {
       if (is_there(path / kWeightsFile)) {
@@ -127,8 +129,8 @@ Checkpoint Checkpoint::open(const fs::path& path) {
       if (is_there(path / kIndexFile)) {
         return open_hugging_face(path / kConfigFile, path / kIndexFile);
       }
-      fail(path.string(), "", "a folder without weights",
-           fmt::format("{} or {} in it", kWeightsFile, kIndexFile));
+      fail<CheckpointError>(path.string(), "", "a folder without weights",
+                            fmt::format("{} or {} in it", kWeightsFile, kIndexFile));
     }
     if (path.filename() == kConfigFile) return open(path.parent_path());
     const std::string name = path.filename().string();
@@ -178,9 +180,9 @@ std::size_t Checkpoint::index_of(const std::string& name, const std::string& pla
     if (!llama2c_) known.push_back(weights_[i].name);
   }
   const std::string near = nearest(name, known);
-  fail(place, "", "the weight " + in_quotes(name),
-       fmt::format("one of {}{}", where_,
-                   near.empty() ? "" : fmt::format(", as {}", in_quotes(near))));
+  fail<CheckpointError>(place, "", "the weight " + in_quotes(name),
+                        fmt::format("one of {}{}", where_,
+                                    near.empty() ? "" : fmt::format(", as {}", in_quotes(near))));
 }
 
 std::string Checkpoint::hash() const {
@@ -206,10 +208,12 @@ void Checkpoint::apply_changes(const fs::path& path) {
     const tensors::SafetensorsFile& file = files->add(path);
     const auto base = file.metadata().find(kBaseHash);
     if (base != file.metadata().end() && base->second != hash()) {
-      fail(path.string(), "__metadata__", "changes of the checkpoint " + in_quotes(base->second),
-           fmt::format("those of '{}', which is {}", hash(), where_));
+      fail<CheckpointError>(path.string(), "__metadata__",
+                            "changes of the checkpoint " + in_quotes(base->second),
+                            fmt::format("those of '{}', which is {}", hash(), where_));
     }
-    if (file.tensors().empty()) fail(path.string(), "", "no tensor", "changed weights");
+    if (file.tensors().empty())
+      fail<CheckpointError>(path.string(), "", "no tensor", "changed weights");
     std::vector<tensors::Tensor> weights = weights_;
     std::set<std::size_t> seen;
     for (const tensors::Tensor& tensor : file.tensors()) {
@@ -217,11 +221,12 @@ void Checkpoint::apply_changes(const fs::path& path) {
       tensors::Tensor& weight = weights[index];
       const std::string place = "tensor " + in_quotes(tensor.name);
       if (!seen.insert(index).second) {
-        fail(path.string(), place, "the same weight for the second time", "each weight once");
+        fail<CheckpointError>(path.string(), place, "the same weight for the second time",
+                              "each weight once");
       }
       if (tensor.shape != weight.shape) {
-        fail(path.string(), place, "the shape " + shape_text(tensor.shape),
-             shape_text(weight.shape));
+        fail<CheckpointError>(path.string(), place, "the shape " + shape_text(tensor.shape),
+                              shape_text(weight.shape));
       }
       check_type(tensor, path.string());
       weight.type = tensor.type;

@@ -40,7 +40,8 @@ class Fields {
     const Json* value = find(key);
     if (value == nullptr && otherwise) return *otherwise;
     if (value == nullptr) missing(key);
-    if (!value->is_number_unsigned()) fail(where_, key, shown(*value), "a whole number from 1 on");
+    if (!value->is_number_unsigned())
+      fail<CheckpointError>(where_, key, shown(*value), "a whole number from 1 on");
     return value->get<std::size_t>();
   }
 
@@ -49,7 +50,7 @@ class Fields {
     if (value == nullptr && otherwise) return *otherwise;
     if (value == nullptr) missing(key);
     if (!value->is_number() || !std::isfinite(value->get<double>()) || value->get<double>() <= 0) {
-      fail(where_, key, shown(*value), "a number above 0");
+      fail<CheckpointError>(where_, key, shown(*value), "a number above 0");
     }
     return value->get<double>();
   }
@@ -57,7 +58,7 @@ class Fields {
   bool flag(std::string_view key) const {
     const Json* value = find(key);
     if (value == nullptr) return false;
-    if (!value->is_boolean()) fail(where_, key, shown(*value), "true or false");
+    if (!value->is_boolean()) fail<CheckpointError>(where_, key, shown(*value), "true or false");
     return value->get<bool>();
   }
 
@@ -66,14 +67,15 @@ class Fields {
     const Json* value = find(key);
     if (value == nullptr) missing(key);
     if (!value->is_string() || value->get_ref<const std::string&>() != text) {
-      fail(where_, key, shown(*value), fmt::format("'{}': no other is supported", text));
+      fail<CheckpointError>(where_, key, shown(*value),
+                            fmt::format("'{}': no other is supported", text));
     }
   }
 
   void refuse(std::string_view key, std::string_view what) const {
     const Json* value = find(key);
     if (value == nullptr || (value->is_boolean() && !value->get<bool>())) return;
-    fail(where_, key, shown(*value), fmt::format("none: {} not supported", what));
+    fail<CheckpointError>(where_, key, shown(*value), fmt::format("none: {} not supported", what));
   }
 
  private:
@@ -81,9 +83,10 @@ class Fields {
     std::vector<std::string> keys;
     for (const auto& item : object_.items()) keys.push_back(item.key());
     const std::string near = nearest(key, keys);
-    fail(where_, "", "no key " + in_quotes(key),
-         near.empty() ? "the configuration of a Llama"
-                      : fmt::format("it; {} is the nearest there", in_quotes(near)));
+    fail<CheckpointError>(where_, "", "no key " + in_quotes(key),
+                          near.empty()
+                              ? "the configuration of a Llama"
+                              : fmt::format("it; {} is the nearest there", in_quotes(near)));
   }
 
   const Json& object_;
@@ -95,7 +98,8 @@ double rope_theta(const Fields& fields, const std::string& where) {
   constexpr double kUsual = 10000;
   const Json* parameters = fields.find("rope_parameters");
   if (parameters == nullptr) return fields.positive("rope_theta", kUsual);
-  if (!parameters->is_object()) fail(where, "rope_parameters", shown(*parameters), "an object");
+  if (!parameters->is_object())
+    fail<CheckpointError>(where, "rope_parameters", shown(*parameters), "an object");
   const std::string inside = where + ", rope_parameters";
   const Fields nested(*parameters, inside);
   if (nested.find("rope_type") != nullptr) nested.expect("rope_type", "default");
@@ -124,8 +128,9 @@ Config parse_config(std::string_view text, const std::string& where) {
     config.head_dim = fields.size(kNames.head_dim);
   } else {
     if (config.heads == 0 || config.dim % config.heads != 0) {
-      fail(where, kNames.heads, fmt::format("{}", config.heads),
-           fmt::format("a divisor of {} {}, or a head_dim", kNames.dim, config.dim));
+      fail<CheckpointError>(
+          where, kNames.heads, fmt::format("{}", config.heads),
+          fmt::format("a divisor of {} {}, or a head_dim", kNames.dim, config.dim));
     }
     config.head_dim = config.dim / config.heads;
   }

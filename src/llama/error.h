@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What is thrown for a checkpoint that cannot be used, and the one form of its messages.
+// What is thrown for a checkpoint that cannot be used; fail<CheckpointError>() makes its messages.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/fail.h"
+
 namespace tandem::llama {
 
 /// The message names the file, the place in it, what was found and what was expected.
@@ -15,10 +17,6 @@ class CheckpointError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
-
-/// Throws CheckpointError: "FILE, PLACE: found x, expected y". `place` may be empty.
-[[noreturn]] void fail(std::string_view file, std::string_view place, std::string_view found,
-                       std::string_view expected);
 
 /// Text from a file, in quotes: what is not plain ASCII is escaped, what is long is cut.
 std::string in_quotes(std::string_view text);

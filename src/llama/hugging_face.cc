@@ -26,9 +26,10 @@ void check_known(const StoredByName& stored, const std::vector<WeightEntry>& ent
   const std::set<std::string> known(names.begin(), names.end());
   for (const auto& [name, weight] : stored) {
     if (known.contains(name) || is_ignored(name)) continue;
-    fail(weight.file, "tensor " + in_quotes(name), "a tensor that this Llama has no place for",
-         fmt::format("only those of {} layers as config.json says{}", (entries.size() - 2) / kParts,
-                     near_text(name, names)));
+    fail<CheckpointError>(weight.file, "tensor " + in_quotes(name),
+                          "a tensor that this Llama has no place for",
+                          fmt::format("only those of {} layers as config.json says{}",
+                                      (entries.size() - 2) / kParts, near_text(name, names)));
   }
 }
 
@@ -37,8 +38,8 @@ void check_known(const StoredByName& stored, const std::vector<WeightEntry>& ent
 void check_type(const tensors::Tensor& tensor, const std::string& file) {
   using tensors::Type;
   if (tensor.type == Type::f32 || tensor.type == Type::f16 || tensor.type == Type::bf16) return;
-  fail(file, "tensor " + in_quotes(tensor.name), std::string(type_name(tensor.type)),
-       "F32, F16 or BF16");
+  fail<CheckpointError>(file, "tensor " + in_quotes(tensor.name),
+                        std::string(type_name(tensor.type)), "F32, F16 or BF16");
 }
 
 std::vector<tensors::Tensor> select_weights(const Config& config, const StoredByName& stored,
@@ -51,8 +52,9 @@ std::vector<tensors::Tensor> select_weights(const Config& config, const StoredBy
       ++layers;
     }
     if (layers < config.layers) {
-      fail(where, "", fmt::format("{} layers in {} tensors", layers, stored.size()),
-           fmt::format("{} layers as config.json says", config.layers));
+      fail<CheckpointError>(where, "",
+                            fmt::format("{} layers in {} tensors", layers, stored.size()),
+                            fmt::format("{} layers as config.json says", config.layers));
     }
   }
   const std::vector<WeightEntry> entries = layout(config);
@@ -67,15 +69,15 @@ std::vector<tensors::Tensor> select_weights(const Config& config, const StoredBy
       for (const auto& item : stored) {
         if (!expected.contains(item.first)) names.push_back(item.first);
       }
-      fail(where, "", "no tensor " + in_quotes(entry.hugging_face),
-           fmt::format("one of shape {}{}", shape_text(entry.shape),
-                       near_text(entry.hugging_face, names)));
+      fail<CheckpointError>(where, "", "no tensor " + in_quotes(entry.hugging_face),
+                            fmt::format("one of shape {}{}", shape_text(entry.shape),
+                                        near_text(entry.hugging_face, names)));
     }
     const auto& [tensor, file] = found->second;
     const std::string place = "tensor " + in_quotes(tensor.name);
     if (tensor.shape != entry.shape) {
-      fail(file, place, "the shape " + shape_text(tensor.shape),
-           shape_text(entry.shape) + ", as config.json says");
+      fail<CheckpointError>(file, place, "the shape " + shape_text(tensor.shape),
+                            shape_text(entry.shape) + ", as config.json says");
     }
     check_type(tensor, file);
     weights.push_back({entry.name, tensor.type, tensor.shape, tensor.bytes});

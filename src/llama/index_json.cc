@@ -28,15 +28,16 @@ std::map<std::string, std::string> parse_index(std::string_view text, const std:
   const Json object = parse_object(text, where);
   const auto map = object.find(kMap);
   if (map == object.end() || !map->is_object()) {
-    fail(where, kMap, map == object.end() ? "no such key" : shown(*map),
-         "an object with the file of each tensor");
+    fail<CheckpointError>(where, kMap, map == object.end() ? "no such key" : shown(*map),
+                          "an object with the file of each tensor");
   }
-  if (map->empty()) fail(where, kMap, "no tensor", "the file of each tensor");
+  if (map->empty()) fail<CheckpointError>(where, kMap, "no tensor", "the file of each tensor");
   std::map<std::string, std::string> files;
   for (const auto& [tensor, file] : map->items()) {
     const std::string place = fmt::format("{}, tensor {}", kMap, in_quotes(tensor));
     if (!file.is_string() || !plain_file_name(file.get_ref<const std::string&>())) {
-      fail(where, place, shown(file), "the name of a .safetensors file in the same folder");
+      fail<CheckpointError>(where, place, shown(file),
+                            "the name of a .safetensors file in the same folder");
     }
     files.emplace(tensor, file.get<std::string>());
   }

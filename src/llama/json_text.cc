@@ -13,7 +13,7 @@ nlohmann::json parse_object(std::string_view text, const std::string& where) {
   // The parser takes a zero for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    fail(where, fmt::format("byte {}", zero), "a zero byte", "JSON");
+    fail<CheckpointError>(where, fmt::format("byte {}", zero), "a zero byte", "JSON");
   }
   nlohmann::json value;
   try {
@@ -21,12 +21,13 @@ nlohmann::json parse_object(std::string_view text, const std::string& where) {
   } catch (const nlohmann::json::parse_error& error) {
     std::string_view why = error.what();  // "[json.exception...] parse error at ...: what"
     why.remove_prefix(std::min(why.size(), why.find(": ") + 2));
-    fail(where, fmt::format("byte {}", error.byte == 0 ? 0 : error.byte - 1),
-         fmt::format("what is not JSON ({})", in_quotes(why)), "JSON in UTF-8");
+    fail<CheckpointError>(where, fmt::format("byte {}", error.byte == 0 ? 0 : error.byte - 1),
+                          fmt::format("what is not JSON ({})", in_quotes(why)), "JSON in UTF-8");
   } catch (const nlohmann::json::exception&) {  // a number that no double holds
-    fail(where, "", "a number out of range", "JSON with numbers that a double holds");
+    fail<CheckpointError>(where, "", "a number out of range",
+                          "JSON with numbers that a double holds");
   }
-  if (!value.is_object()) fail(where, "byte 0", shown(value), "an object");
+  if (!value.is_object()) fail<CheckpointError>(where, "byte 0", shown(value), "an object");
   return value;
 }
 

@@ -10,7 +10,8 @@ namespace tandem::llama {
 void check_config(const Config& config, const FieldNames& names, std::string_view where) {
   const auto within = [&](std::string_view name, std::size_t value, std::size_t most) {
     if (value < 1 || value > most) {
-      fail(where, name, fmt::format("{}", value), fmt::format("a number from 1 to {}", most));
+      fail<CheckpointError>(where, name, fmt::format("{}", value),
+                            fmt::format("a number from 1 to {}", most));
     }
   };
   within(names.dim, config.dim, kWidest);
@@ -22,12 +23,12 @@ void check_config(const Config& config, const FieldNames& names, std::string_vie
   within(names.vocabulary, config.vocabulary, kWidest);
   within(names.sequence, config.sequence, kLongestSequence);
   if (config.head_dim % 2 != 0) {
-    fail(where, names.head_dim, fmt::format("{}", config.head_dim),
-         "an even number: rotary embedding turns pairs");
+    fail<CheckpointError>(where, names.head_dim, fmt::format("{}", config.head_dim),
+                          "an even number: rotary embedding turns pairs");
   }
   if (config.heads % config.kv_heads != 0) {
-    fail(where, names.kv_heads, fmt::format("{}", config.kv_heads),
-         fmt::format("a divisor of the {} heads", config.heads));
+    fail<CheckpointError>(where, names.kv_heads, fmt::format("{}", config.kv_heads),
+                          fmt::format("a divisor of the {} heads", config.heads));
   }
   within(fmt::format("{} x {}", names.heads, names.head_dim), config.heads * config.head_dim,
          kWidest);

@@ -30,8 +30,8 @@ constexpr FieldNames kNames{.dim = kPlaces[0],
 
 Config read_header(std::span<const std::byte> bytes, const std::string& where) {
   if (bytes.size() < kHeaderSize) {
-    fail(where, "", fmt::format("{} bytes", bytes.size()),
-         fmt::format("a header of {} bytes", kHeaderSize));
+    fail<CheckpointError>(where, "", fmt::format("{} bytes", bytes.size()),
+                          fmt::format("a header of {} bytes", kHeaderSize));
   }
   std::array<std::int32_t, kNumbers> numbers{};
   std::memcpy(numbers.data(), bytes.data(), kHeaderSize);
@@ -40,7 +40,7 @@ Config read_header(std::span<const std::byte> bytes, const std::string& where) {
   const std::int64_t vocabulary = numbers[kVocabulary];
   for (std::size_t i = 0; i < kNumbers; ++i) {
     if (numbers[i] == 0 || (numbers[i] < 0 && i != kVocabulary)) {
-      fail(where, kPlaces[i], fmt::format("{}", numbers[i]), "a number from 1 on");
+      fail<CheckpointError>(where, kPlaces[i], fmt::format("{}", numbers[i]), "a number from 1 on");
     }
   }
   Config config;
@@ -53,8 +53,8 @@ Config read_header(std::span<const std::byte> bytes, const std::string& where) {
   config.sequence = static_cast<std::size_t>(numbers[6]);
   config.tied = vocabulary > 0;
   if (config.dim % config.heads != 0) {
-    fail(where, kNames.heads, fmt::format("{}", config.heads),
-         fmt::format("a divisor of dim {}", config.dim));
+    fail<CheckpointError>(where, kNames.heads, fmt::format("{}", config.heads),
+                          fmt::format("a divisor of dim {}", config.dim));
   }
   config.head_dim = config.dim / config.heads;
   check_config(config, kNames, where);
@@ -89,10 +89,10 @@ Llama2c parse_llama2c(std::span<const std::byte> bytes, const std::string& where
   const Config& config = result.config;
   const std::uint64_t expected = file_size(config);
   if (bytes.size() != expected) {
-    fail(where, "", fmt::format("{} bytes", bytes.size()),
-         fmt::format("{} for {} layers of {} and a vocabulary of {}{}", expected, config.layers,
-                     config.dim, config.vocabulary,
-                     bytes.size() < expected ? ": the file was cut off" : ""));
+    fail<CheckpointError>(where, "", fmt::format("{} bytes", bytes.size()),
+                          fmt::format("{} for {} layers of {} and a vocabulary of {}{}", expected,
+                                      config.layers, config.dim, config.vocabulary,
+                                      bytes.size() < expected ? ": the file was cut off" : ""));
   }
   const std::vector<WeightEntry> entries = layout(config);
   result.weights.resize(entries.size());

@@ -67,8 +67,8 @@ std::vector<std::byte> narrowed(std::span<const float> values, const tensors::Te
   if (weight.type == tensors::Type::f16) {
     for (const float value : values) {
       if (std::isfinite(value) && std::abs(value) >= kLargestHalf) {
-        fail(where, "weight " + in_quotes(weight.name), fmt::format("{}", value),
-             "a value that float16 can hold");
+        fail<CheckpointError>(where, "weight " + in_quotes(weight.name), fmt::format("{}", value),
+                              "a value that float16 can hold");
       }
     }
   }

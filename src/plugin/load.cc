@@ -3,29 +3,19 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <malloc.h>
 #include <tandem/executor.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
-#include <vector>
 
+#include "base/find_library.h"
 #include "plugin/blas_core.h"
 
 namespace tandem::plugin {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> folders() {
-  const char* given = std::getenv("TANDEM_PLUGIN_DIR");
-  if (given != nullptr && *given != '\0') return {fs::absolute(given)};
-  std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
-  return {program, (program / TANDEM_PLUGIN_FOLDER).lexically_normal()};
-}
 
 /// Torch gives tensors back and takes new ones all the time. By default the C library returns large
 /// ones to the kernel and gets them page by page again, which was half of the time of a Llama's
@@ -59,23 +49,20 @@ const Plugin& open(const fs::path& path) {
   return *plugin;
 }
 
-}  // namespace
-
-fs::path find_library(const std::string& file, const std::string& why) {
-  std::vector<std::string> searched;
-  for (const fs::path& folder : folders()) {
-    std::error_code error;
-    if (fs::is_regular_file(folder / file, error)) return folder / file;
-    searched.push_back(folder.string());
+fs::path find_torch() {
+  try {
+    return find_library("tandem_torch_plugin.so",
+                        "this tandem was built or installed without its LibTorch part, which is "
+                        "built where LibTorch is found (Debian: libtorch-dev)");
+  } catch (const LibraryNotFound& error) {
+    throw PluginError(error.what());
   }
-  throw PluginError(fmt::format("Found no {} in {}: {}", file, fmt::join(searched, " or "), why));
 }
 
+}  // namespace
+
 const Plugin& load_torch() {
-  static const Plugin& plugin =
-      open(find_library("tandem_torch_plugin.so",
-                        "this tandem was built or installed without its LibTorch part, which is "
-                        "built where LibTorch is found (Debian: libtorch-dev)"));
+  static const Plugin& plugin = open(find_torch());
   plugin.set_threads(default_executor()->threads());
   return plugin;
 }

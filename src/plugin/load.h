@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Finds and loads plug-ins.
+// Loads plug-ins.
 #pragma once
 
-#include <filesystem>
 #include <stdexcept>
-#include <string>
 
 #include "plugin/plugin.h"
 
@@ -16,12 +14,8 @@ class PluginError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A library that is loaded when it is needed. It is looked for in the folder that
-/// TANDEM_PLUGIN_DIR names; without that variable beside the program (a build tree), then in
-/// lib/tandem of the install. Throws PluginError, which says why it may be missing.
-std::filesystem::path find_library(const std::string& file, const std::string& why);
-
-/// The plug-in with LibTorch. Stays loaded; its threads are those of default_executor().
+/// The plug-in with LibTorch, where find_library() finds it. Stays loaded; its threads are those of
+/// default_executor(). Throws PluginError.
 const Plugin& load_torch();
 
 }  // namespace tandem::plugin

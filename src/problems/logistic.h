@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "problems/problem.h"
+#include "problems/objective.h"
 
 namespace tandem::problems {
 
@@ -20,7 +20,7 @@ struct LogisticOptions {
 
 /// f(w) = mean_n log(1 + exp(-y_n x_n.w)) + l2/2 |w|^2. Features are normal, their scales fall from
 /// 1.5 to 0.5; a tenth of the labels is wrong, so that the data cannot be separated.
-class Logistic : public Problem {
+class Logistic : public Objective {
  public:
   explicit Logistic(LogisticOptions options = {});
 

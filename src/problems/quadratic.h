@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "problems/problem.h"
+#include "problems/objective.h"
 
 namespace tandem::problems {
 
@@ -19,7 +19,7 @@ struct QuadraticOptions {
 
 /// f(w) = 1/2 (w - w*)^T H (w - w*) with H = Q diag(eigenvalues) Q^T. Q is a product of two
 /// reflections, so H is a dense matrix and yet a gradient costs O(d).
-class Quadratic : public Problem {
+class Quadratic : public Objective {
  public:
   explicit Quadratic(QuadraticOptions options);
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "problems/problem.h"
+#include "problems/objective.h"
 
 namespace tandem::problems {
 
@@ -18,7 +18,7 @@ struct RosenbrockOptions {
 
 /// f(w) = sum_i 100 (w_{i+1} - w_i^2)^2 + (1 - w_i)^2, from (-1.2, 1, -1.2, 1, ...)
 /// (H. H. Rosenbrock 1960).
-class Rosenbrock : public Problem {
+class Rosenbrock : public Objective {
  public:
   explicit Rosenbrock(RosenbrockOptions options = {});
 

@@ -6,7 +6,7 @@
 
 #include <stdexcept>
 
-#include "problems/problem_check.h"
+#include "problems/test_objective.h"
 
 namespace tandem::problems {
 namespace {

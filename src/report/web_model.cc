@@ -8,14 +8,16 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <type_traits>
 
+#include "paper/experiments.h"
 #include "report/palette.h"
 #include "report/study_figures.h"
 #include "report/study_report.h"
-#include "study/paper.h"
 
 namespace tandem::report {
 namespace {
@@ -32,11 +34,17 @@ Json rounded(double value, int digits = 7) {
   return std::strtod(fmt::format("{:.{}g}", value, digits).c_str(), nullptr);
 }
 
-template <class Get>
-Json column(const std::vector<train::Point>& points, const Get& get, int digits = 7) {
+template <class T>
+Json column(const std::vector<train::Point>& points, const train::PointField<T>& field) {
+  constexpr int kDigits = 7;         // more than a figure shows
+  constexpr int kDigitsOfTimes = 4;  // more than a clock tells
+  int digits = field.kCounts ? std::numeric_limits<double>::max_digits10 : kDigits;
+  if constexpr (std::is_same_v<T, double>) {
+    if (field.member == &train::Point::seconds) digits = kDigitsOfTimes;
+  }
   Json values = Json::array();
   for (const train::Point& point : points) {
-    values.push_back(rounded(static_cast<double>(get(point)), digits));
+    values.push_back(rounded(static_cast<double>(point.*field.member), digits));
   }
   return values;
 }
@@ -130,8 +138,8 @@ Json dash_of(const Style& style) {
 }
 
 Json paper_of(const study::TaskRuns& task, const OptimizerRuns& optimizer) {
-  const study::PaperCell* cell =
-      study::paper_cell(task.data, task.model, task.lambda, optimizer.label);
+  const paper::PaperCell* cell =
+      paper::paper_cell(task.data, task.model, task.lambda, optimizer.label);
   if (cell == nullptr) return nullptr;
   return {{"rho", cell->rho ? Json(*cell->rho) : Json(nullptr)},
           {"mark", cell->mark != 0 ? Json(std::string(1, cell->mark)) : Json(nullptr)}};
@@ -189,31 +197,14 @@ Json web_task(const study::StudyRuns& study, const study::TaskRuns& task,
 }  // namespace
 
 Json web_points(const std::vector<train::Point>& points) {
-  using train::Point;
-  Json json = {{"epoch", column(
-                             points, [](const Point& point) { return point.epoch; }, 17)},
-               {"step", column(
-                            points, [](const Point& point) { return point.step; }, 17)},
-               {"gradient_evaluations",
-                column(
-                    points, [](const Point& point) { return point.gradient_evaluations; }, 17)},
-               {"seconds", column(
-                               points, [](const Point& point) { return point.seconds; }, 4)},
-               {"train_loss", column(points, [](const Point& point) { return point.train_loss; })}};
-  const auto add = [&](const char* name, double Point::*field) {
-    if (std::none_of(points.begin(), points.end(),
-                     [&](const Point& point) { return std::isfinite(point.*field); })) {
-      return;
-    }
-    json[name] = column(points, [&](const Point& point) { return point.*field; });
-  };
-  add("validation_loss", &Point::validation_loss);
-  add("validation_accuracy", &Point::validation_accuracy);
-  add("residual", &Point::residual);
-  add("delta", &Point::delta);
-  add("estimator_error", &Point::estimator_error);
-  add("batch_error", &Point::batch_error);
-  add("distance", &Point::distance);
+  Json json = Json::object();
+  train::for_each_point_field([&](auto field) {
+    const auto finite = [&](const train::Point& point) {
+      return std::isfinite(static_cast<double>(point.*field.member));
+    };
+    if (field.optional && std::none_of(points.begin(), points.end(), finite)) return;
+    json[field.name] = column(points, field);
+  });
   return json;
 }
 

@@ -3,10 +3,50 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <tuple>
 
 #include "store/connection.h"
 
 namespace tandem::store {
+namespace {
+
+/// "epoch, step, ...", or the same number of question marks.
+std::string point_columns(bool as_marks = false) {
+  std::string text;
+  train::for_each_point_field([&](auto field) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", as_marks ? "?" : field.name);
+  });
+  return text;
+}
+
+const std::string& insert_point() {
+  static const std::string kText =
+      fmt::format("INSERT INTO point (member_id, place, {}) VALUES (?, ?, {})", point_columns(),
+                  point_columns(true));
+  return kText;
+}
+
+const std::string& select_points() {
+  static const std::string kText =
+      fmt::format("SELECT {} FROM point WHERE member_id = ? ORDER BY place", point_columns());
+  return kText;
+}
+
+train::Point point_at(const Query& rows) {
+  train::Point point;
+  int column = 0;
+  train::for_each_point_field([&](auto field) {
+    if constexpr (field.kCounts) {
+      point.*field.member = rows.count(column++);
+    } else {
+      point.*field.member = rows.number(column++);
+    }
+  });
+  return point;
+}
+
+}  // namespace
 
 void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberRow>& members) {
   std::int64_t place = 0;
@@ -21,12 +61,13 @@ void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberR
     const std::int64_t member_id = database->getLastInsertRowid();
     std::int64_t point_place = 0;
     for (const train::Point& point : member.points) {
-      query("INSERT INTO point VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-          .bind(member_id, point_place++, point.epoch, point.step, point.gradient_evaluations,
-                point.seconds, point.train_loss, point.validation_loss, point.validation_accuracy,
-                point.estimator_error, point.batch_error, point.delta, point.distance,
-                point.residual)
-          .run();
+      Query insert = query(insert_point().c_str());
+      std::apply(
+          [&](const auto&... field) {
+            insert.bind(member_id, point_place++, point.*field.member...);
+          },
+          train::kPointFields);
+      insert.run();
     }
   }
 }
@@ -65,25 +106,9 @@ MemberRow member_at(const Query& rows) {
 }  // namespace
 
 void Store::Impl::read_points(MemberRow& member) {
-  Query points = query(
-      "SELECT epoch, step, gradient_evaluations, seconds, train_loss, validation_loss, "
-      "validation_accuracy, residual, delta, estimator_error, batch_error, distance FROM point "
-      "WHERE member_id = ? ORDER BY place");
+  Query points = query(select_points().c_str());
   points.bind(member.id);
-  while (points.next()) {
-    member.points.push_back({.epoch = points.count(0),
-                             .step = points.count(1),
-                             .gradient_evaluations = points.count(2),
-                             .seconds = points.number(3),
-                             .train_loss = points.number(4),
-                             .validation_loss = points.number(5),
-                             .validation_accuracy = points.number(6),
-                             .residual = points.number(7),
-                             .delta = points.number(8),
-                             .estimator_error = points.number(9),
-                             .batch_error = points.number(10),
-                             .distance = points.number(11)});
-  }
+  while (points.next()) member.points.push_back(point_at(points));
 }
 
 std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id, bool with_points) {

@@ -146,18 +146,13 @@ inline void expect_same(const MemberRow& a, const MemberRow& b) {
   for (std::size_t i = 0; i < a.points.size(); ++i) {
     const train::Point& p = a.points[i];
     const train::Point& q = b.points[i];
-    EXPECT_EQ(p.epoch, q.epoch);
-    EXPECT_EQ(p.step, q.step);
-    EXPECT_EQ(p.gradient_evaluations, q.gradient_evaluations);
-    EXPECT_TRUE(same_bits(p.seconds, q.seconds));
-    EXPECT_TRUE(same_bits(p.train_loss, q.train_loss));
-    EXPECT_TRUE(same_bits(p.validation_loss, q.validation_loss));
-    EXPECT_TRUE(same_bits(p.validation_accuracy, q.validation_accuracy));
-    EXPECT_TRUE(same_bits(p.estimator_error, q.estimator_error));
-    EXPECT_TRUE(same_bits(p.batch_error, q.batch_error));
-    EXPECT_TRUE(same_bits(p.residual, q.residual));
-    EXPECT_TRUE(same_bits(p.delta, q.delta));
-    EXPECT_TRUE(same_bits(p.distance, q.distance));
+    train::for_each_point_field([&](auto field) {
+      if constexpr (field.kCounts) {
+        EXPECT_EQ(p.*field.member, q.*field.member) << field.name;
+      } else {
+        EXPECT_TRUE(same_bits(p.*field.member, q.*field.member)) << field.name;
+      }
+    });
   }
 }
 

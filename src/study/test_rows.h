@@ -22,10 +22,15 @@ inline std::string bits(double value) {
 
 /// Everything that is measured but the time.
 inline std::string text_of(const train::Point& p) {
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {}", p.epoch, p.step, p.gradient_evaluations,
-                     bits(p.train_loss), bits(p.validation_loss), bits(p.validation_accuracy),
-                     bits(p.residual), bits(p.delta), bits(p.estimator_error), bits(p.batch_error),
-                     bits(p.distance));
+  std::string text;
+  train::for_each_point_field([&](auto field) {
+    if constexpr (field.kCounts) {
+      text += fmt::format("{} ", p.*field.member);
+    } else if (field.member != &train::Point::seconds) {
+      text += bits(p.*field.member) + ' ';
+    }
+  });
+  return text;
 }
 
 inline std::string text_of(const store::MemberRow& member) {

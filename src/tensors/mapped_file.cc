@@ -37,7 +37,7 @@ class Descriptor {
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
   const auto refuse = [&](const std::string& found) {
-    fail(path.string(), "", found, "a file that can be read");
+    fail<TensorFileError>(path.string(), "", found, "a file that can be read");
   };
   const auto system_message = [] { return std::generic_category().message(errno); };
   const Descriptor file(path);

@@ -34,8 +34,8 @@ const TypeFacts& facts(Type type) { return kTypes.at(static_cast<std::size_t>(ty
 
 std::string_view header_of(std::span<const std::byte> bytes, const std::string& where) {
   if (bytes.size() < kHeaderStart) {
-    fail(where, at_byte(0), "a file of " + count_of_bytes(bytes.size()),
-         "8 bytes with the length of the header");
+    fail<TensorFileError>(where, at_byte(0), "a file of " + count_of_bytes(bytes.size()),
+                          "8 bytes with the length of the header");
   }
   std::uint64_t length = 0;
   for (std::size_t i = kHeaderStart; i-- > 0;) {
@@ -43,9 +43,10 @@ std::string_view header_of(std::span<const std::byte> bytes, const std::string& 
   }
   const std::uint64_t most = std::min<std::uint64_t>(kLongestHeader, bytes.size() - kHeaderStart);
   if (length > most) {
-    fail(where, at_byte(0), "a header of " + count_of_bytes(length),
-         fmt::format("at most {}: {}", most,
-                     most == kLongestHeader ? "the format's limit" : "the rest of the file"));
+    fail<TensorFileError>(
+        where, at_byte(0), "a header of " + count_of_bytes(length),
+        fmt::format("at most {}: {}", most,
+                    most == kLongestHeader ? "the format's limit" : "the rest of the file"));
   }
   return {reinterpret_cast<const char*>(bytes.data()) + kHeaderStart, length};
 }
@@ -58,18 +59,19 @@ std::string offsets_text(const HeaderEntry& entry) {
 void check_entry(const HeaderEntry& entry, std::uint64_t data_size, const std::string& where) {
   const std::string place = at_tensor(entry.name);
   if (entry.begin > entry.end || entry.end > data_size) {
-    fail(where, place, offsets_text(entry),
-         fmt::format("a beginning and an end in the {} bytes of data", data_size));
+    fail<TensorFileError>(where, place, offsets_text(entry),
+                          fmt::format("a beginning and an end in the {} bytes of data", data_size));
   }
   const std::optional<std::uint64_t> size = byte_size(entry.type, entry.shape);
   if (!size) {
-    fail(where, place, "the shape " + shown(entry.shape), "fewer than 2^64 bytes");
+    fail<TensorFileError>(where, place, "the shape " + shown(entry.shape), "fewer than 2^64 bytes");
   }
   if (*size != entry.end - entry.begin) {
-    fail(where, place,
-         fmt::format("{}: {}", offsets_text(entry), count_of_bytes(entry.end - entry.begin)),
-         fmt::format("{} for {} of shape {}", count_of_bytes(*size), type_name(entry.type),
-                     shown(entry.shape)));
+    fail<TensorFileError>(
+        where, place,
+        fmt::format("{}: {}", offsets_text(entry), count_of_bytes(entry.end - entry.begin)),
+        fmt::format("{} for {} of shape {}", count_of_bytes(*size), type_name(entry.type),
+                    shown(entry.shape)));
   }
 }
 
@@ -81,17 +83,18 @@ void check_tiling(std::span<const HeaderEntry> entries, std::span<const std::byt
   const auto before = [&] { return last == nullptr ? "the header" : at_tensor(last->name); };
   for (const HeaderEntry& entry : entries) {
     if (entry.begin != end) {
-      fail(where, at_tensor(entry.name),
-           fmt::format("{}, {}", offsets_text(entry),
-                       entry.begin < end ? "an overlap" : "after a hole"),
-           fmt::format("a beginning at {}, where {} ends", end, before()));
+      fail<TensorFileError>(where, at_tensor(entry.name),
+                            fmt::format("{}, {}", offsets_text(entry),
+                                        entry.begin < end ? "an overlap" : "after a hole"),
+                            fmt::format("a beginning at {}, where {} ends", end, before()));
     }
     end = entry.end;
     last = &entry;
   }
   if (end != data.size()) {
-    fail(where, at_byte(data_start + end), count_of_bytes(data.size() - end) + " of no tensor",
-         fmt::format("the end of the file after {}", before()));
+    fail<TensorFileError>(where, at_byte(data_start + end),
+                          count_of_bytes(data.size() - end) + " of no tensor",
+                          fmt::format("the end of the file after {}", before()));
   }
 }
 

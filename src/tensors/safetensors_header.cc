@@ -39,8 +39,9 @@ class HeaderReader : public nlohmann::json_sax<Json> {
       key_ = std::move(text);
       const bool known = key_ == "dtype" || key_ == "shape" || key_ == "data_offsets";
       if (!known || has_field()) {
-        fail(where_, at_tensor(name_),
-             fmt::format("the field {}{}", shown(key_), known ? " twice" : ""), kFields);
+        fail<TensorFileError>(where_, at_tensor(name_),
+                              fmt::format("the field {}{}", shown(key_), known ? " twice" : ""),
+                              kFields);
       }
     }
     return true;
@@ -116,8 +117,9 @@ class HeaderReader : public nlohmann::json_sax<Json> {
     std::string_view text = error.what();  // "[json.exception...] parse error at ...: what"
     text.remove_prefix(std::min(text.size(), text.find("] ") + 2));
     if (text.starts_with("parse error at")) text.remove_prefix(text.find(": ") + 2);
-    fail(where_, at_byte(kHeaderStart + position - 1),
-         fmt::format("a header that is not JSON ({})", printable(text)), "JSON in UTF-8");
+    fail<TensorFileError>(where_, at_byte(kHeaderStart + position - 1),
+                          fmt::format("a header that is not JSON ({})", printable(text)),
+                          "JSON in UTF-8");
   }
 
  private:
@@ -130,12 +132,13 @@ class HeaderReader : public nlohmann::json_sax<Json> {
 
   void add_entry() {
     if (!type_ || !shape_ || !offsets_) {
-      fail(where_, at_tensor(name_),
-           fmt::format("no {}", !type_ ? "dtype" : (!shape_ ? "shape" : "data_offsets")), kFields);
+      fail<TensorFileError>(
+          where_, at_tensor(name_),
+          fmt::format("no {}", !type_ ? "dtype" : (!shape_ ? "shape" : "data_offsets")), kFields);
     }
     if (offsets_->size() != 2) {
-      fail(where_, at_tensor(name_) + ", data_offsets", shown(*offsets_),
-           "two numbers: where its data begin and end");
+      fail<TensorFileError>(where_, at_tensor(name_) + ", data_offsets", shown(*offsets_),
+                            "two numbers: where its data begin and end");
     }
     header_.entries.push_back({.name = std::move(name_),
                                .type = *type_,
@@ -145,28 +148,32 @@ class HeaderReader : public nlohmann::json_sax<Json> {
   }
 
   [[noreturn]] void refuse_twice(const std::string& found) const {
-    fail(where_, level_ == Level::metadata ? kMetadata : "header", found + " twice",
-         "each name once");
+    fail<TensorFileError>(where_, level_ == Level::metadata ? kMetadata : "header",
+                          found + " twice", "each name once");
   }
 
   /// A token is of the wrong kind for its place.
   [[noreturn]] void refuse(const std::string& found) const {
-    if (level_ == Level::start) fail(where_, at_byte(kHeaderStart), found, "an object");
+    if (level_ == Level::start)
+      fail<TensorFileError>(where_, at_byte(kHeaderStart), found, "an object");
     if (level_ == Level::metadata) {
-      fail(where_, fmt::format("{}, key {}", kMetadata, shown(key_)), found, "a text");
+      fail<TensorFileError>(where_, fmt::format("{}, key {}", kMetadata, shown(key_)), found,
+                            "a text");
     }
     if (level_ == Level::top) {
       const bool metadata = name_ == kMetadata;
-      fail(where_, metadata ? std::string(kMetadata) : at_tensor(name_), found,
-           metadata ? "an object of texts" : fmt::format("an object with {}", kFields));
+      fail<TensorFileError>(
+          where_, metadata ? std::string(kMetadata) : at_tensor(name_), found,
+          metadata ? "an object of texts" : fmt::format("an object with {}", kFields));
     }
     const std::string place = fmt::format("{}, {}", at_tensor(name_), key_);
-    if (key_ != "dtype") fail(where_, place, found, "an array of whole numbers from 0 to 2^64 - 1");
+    if (key_ != "dtype")
+      fail<TensorFileError>(where_, place, found, "an array of whole numbers from 0 to 2^64 - 1");
     std::vector<std::string_view> types;
     for (int type = 0; type <= static_cast<int>(Type::boolean); ++type) {
       types.push_back(type_name(static_cast<Type>(type)));
     }
-    fail(where_, place, found, fmt::format("one of {}", fmt::join(types, ", ")));
+    fail<TensorFileError>(where_, place, found, fmt::format("one of {}", fmt::join(types, ", ")));
   }
 
   const std::string& where_;
@@ -185,7 +192,7 @@ std::string quoted(const std::string& text, const std::string& place, const std:
   try {
     return Json(text).dump();
   } catch (const Json::exception&) {
-    fail(where, place, "the text " + shown(text), "UTF-8");
+    fail<TensorFileError>(where, place, "the text " + shown(text), "UTF-8");
   }
 }
 
@@ -193,14 +200,14 @@ std::string quoted(const std::string& text, const std::string& place, const std:
 
 Header read_header(std::string_view text, const std::string& where) {
   if (!text.starts_with('{')) {
-    fail(where, at_byte(kHeaderStart),
-         text.empty() ? "an empty header" : "the text " + shown(text.substr(0, 8)),
-         "a header that starts with {");
+    fail<TensorFileError>(where, at_byte(kHeaderStart),
+                          text.empty() ? "an empty header" : "the text " + shown(text.substr(0, 8)),
+                          "a header that starts with {");
   }
   // The parser takes a zero for the end of the text.
   const std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos) {
-    fail(where, at_byte(kHeaderStart + zero), "a zero byte in the header", "JSON");
+    fail<TensorFileError>(where, at_byte(kHeaderStart + zero), "a zero byte in the header", "JSON");
   }
   HeaderReader reader(where);
   Json::sax_parse(text.begin(), text.end(), &reader);

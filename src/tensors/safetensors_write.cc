@@ -16,10 +16,12 @@ namespace {
 
 void check(const Tensor& tensor, const std::string& where) {
   const std::string place = at_tensor(tensor.name);
-  if (tensor.name == kMetadata) fail(where, place, "the name of the metadata", "another name");
+  if (tensor.name == kMetadata)
+    fail<TensorFileError>(where, place, "the name of the metadata", "another name");
   if (byte_size(tensor.type, tensor.shape) != tensor.bytes.size()) {
-    fail(where, place, count_of_bytes(tensor.bytes.size()),
-         fmt::format("as many as {} of shape {} has", type_name(tensor.type), shown(tensor.shape)));
+    fail<TensorFileError>(
+        where, place, count_of_bytes(tensor.bytes.size()),
+        fmt::format("as many as {} of shape {} has", type_name(tensor.type), shown(tensor.shape)));
   }
 }
 
@@ -32,7 +34,7 @@ std::vector<const Tensor*> ordered(std::span<const Tensor> tensors, const std::s
   std::ranges::sort(order, {}, name);
   const auto twice = std::ranges::adjacent_find(order, {}, name);
   if (twice != order.end()) {
-    fail(where, at_tensor((*twice)->name), "the name twice", "each name once");
+    fail<TensorFileError>(where, at_tensor((*twice)->name), "the name twice", "each name once");
   }
   std::ranges::stable_sort(order, std::ranges::greater(),
                            [](const Tensor* tensor) { return type_size(tensor->type); });
@@ -57,8 +59,9 @@ std::string padded_header(const std::vector<const Tensor*>& order,
   const std::string text = header_text(header, where);
   const std::size_t length = (text.size() + 7) / 8 * 8;
   if (length > kLongestHeader) {
-    fail(where, "header", fmt::format("{} bytes of names, shapes and metadata", length),
-         fmt::format("at most {}: the format's limit", kLongestHeader));
+    fail<TensorFileError>(where, "header",
+                          fmt::format("{} bytes of names, shapes and metadata", length),
+                          fmt::format("at most {}: the format's limit", kLongestHeader));
   }
   std::string padded;
   for (std::size_t i = 0; i < kHeaderStart; ++i) padded += static_cast<char>(length >> 8 * i);

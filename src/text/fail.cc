@@ -5,31 +5,11 @@
 
 #include <stdexcept>
 
-#include "base/printable.h"
-#include "text/tokenizer.h"
-
 namespace tandem::text {
 
-void fail(std::string_view file, std::string_view place, std::string_view found,
-          std::string_view expected) {
-  throw TokenizerError(fmt::format("{}{}{}: found {}, expected {}", file, place.empty() ? "" : ", ",
-                                   place, found, expected));
-}
-
 void fail_vocabulary(std::string_view file, std::size_t found, std::size_t expected) {
-  fail(file, "", fmt::format("a tokenizer of {} tokens", found),
-       fmt::format("one of {}, the model's vocabulary", expected));
-}
-
-std::string at_byte(std::uint64_t byte) { return fmt::format("byte {}", byte); }
-
-std::string count_of_bytes(std::uint64_t count) {
-  return fmt::format("{} byte{}", count, count == 1 ? "" : "s");
-}
-
-std::string shown(std::string_view text) {
-  constexpr std::size_t kLongest = 40;
-  return fmt::format("'{}'", printable(text, kLongest));
+  fail<TokenizerError>(file, "", fmt::format("a tokenizer of {} tokens", found),
+                       fmt::format("one of {}, the model's vocabulary", expected));
 }
 
 void check_length(std::string_view text) {

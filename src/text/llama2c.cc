@@ -53,17 +53,18 @@ class FileReader {
 
   Vocabulary read(std::size_t vocabulary) {
     if (bytes_.size() > kLargestFile) {
-      fail(name_, "", fmt::format("a file of {} bytes", bytes_.size()),
-           fmt::format("a tokenizer of at most {}", kLargestFile));
+      fail<TokenizerError>(name_, "", fmt::format("a file of {} bytes", bytes_.size()),
+                           fmt::format("a tokenizer of at most {}", kLargestFile));
     }
     if (bytes_.size() < 4) {
-      fail(name_, at_byte(0), count_of_bytes(bytes_.size()),
-           "4 bytes: the length of the longest token");
+      fail<TokenizerError>(name_, at_byte(0), count_of_bytes(bytes_.size()),
+                           "4 bytes: the length of the longest token");
     }
     longest_ = take_int();
     if (longest_ < 1 || longest_ > kLongestToken) {
-      fail(name_, at_byte(0), fmt::format("{} as the length of the longest token", longest_),
-           fmt::format("1 to {}", kLongestToken));
+      fail<TokenizerError>(name_, at_byte(0),
+                           fmt::format("{} as the length of the longest token", longest_),
+                           fmt::format("1 to {}", kLongestToken));
     }
     Vocabulary tokens;
     while (at_ < bytes_.size() && tokens.size() < vocabulary) {
@@ -90,23 +91,25 @@ class FileReader {
   std::pair<float, std::string_view> take_token() {
     const std::size_t start = at_;
     if (left() < 8) {
-      fail(name_, at_byte(start), count_of_bytes(left()), "8 bytes: a token's score and length");
+      fail<TokenizerError>(name_, at_byte(start), count_of_bytes(left()),
+                           "8 bytes: a token's score and length");
     }
     const auto score = std::bit_cast<float>(take_word());
     if (!std::isfinite(score)) {
-      fail(name_, at_byte(start), fmt::format("the score {}", score), "a finite number");
+      fail<TokenizerError>(name_, at_byte(start), fmt::format("the score {}", score),
+                           "a finite number");
     }
     const std::int32_t length = take_int();
     if (length < 0 || length > longest_) {
-      fail(name_, at_byte(start + 4), fmt::format("a token of {} bytes", length),
-           fmt::format("0 to {}, the longest as the file begins with", longest_));
+      fail<TokenizerError>(name_, at_byte(start + 4), fmt::format("a token of {} bytes", length),
+                           fmt::format("0 to {}, the longest as the file begins with", longest_));
     }
     const auto size = static_cast<std::size_t>(length);
     if (size > left()) {
-      fail(name_, at_byte(start + 4),
-           fmt::format("a token of {} and then the end of the file after {}", count_of_bytes(size),
-                       left()),
-           "the whole token");
+      fail<TokenizerError>(name_, at_byte(start + 4),
+                           fmt::format("a token of {} and then the end of the file after {}",
+                                       count_of_bytes(size), left()),
+                           "the whole token");
     }
     const std::string_view text(reinterpret_cast<const char*>(bytes_.data()) + at_, size);
     at_ += size;
@@ -120,21 +123,24 @@ class FileReader {
     try {
       for (; at_ < bytes_.size(); ++found) take_token();
     } catch (const TokenizerError&) {
-      fail(name_, at_byte(end), count_of_bytes(bytes_.size() - end) + " more",
-           fmt::format("the end of the file after {} tokens, the model's vocabulary", vocabulary));
+      fail<TokenizerError>(
+          name_, at_byte(end), count_of_bytes(bytes_.size() - end) + " more",
+          fmt::format("the end of the file after {} tokens, the model's vocabulary", vocabulary));
     }
     fail_vocabulary(name_, found, vocabulary);
   }
 
   void check_bytes(const Vocabulary& tokens) const {
     if (tokens.size() < kFirstText) {
-      fail(name_, "", fmt::format("{} tokens", tokens.size()),
-           fmt::format("at least {}: three special ones and the bytes", kFirstText));
+      fail<TokenizerError>(
+          name_, "", fmt::format("{} tokens", tokens.size()),
+          fmt::format("at least {}: three special ones and the bytes", kFirstText));
     }
     for (std::int32_t token = kFirstByte; token < kFirstText; ++token) {
       const std::string expected = fmt::format("<0x{:02X}>", token - kFirstByte);
       if (tokens.text(token) != expected) {
-        fail(name_, fmt::format("token {}", token), shown(tokens.text(token)), shown(expected));
+        fail<TokenizerError>(name_, fmt::format("token {}", token), shown(tokens.text(token)),
+                             shown(expected));
       }
     }
   }

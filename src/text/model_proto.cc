@@ -49,8 +49,9 @@ class MessageReader {
     const std::uint64_t key = take_varint();
     field.number = key >> 3;
     if (field.number < kFirstField || field.number > kLastField) {
-      fail(name_, at_byte(field.start), fmt::format("a field of number {}", field.number),
-           fmt::format("{} to {}, as in a model of SentencePiece", kFirstField, kLastField));
+      fail<TokenizerError>(
+          name_, at_byte(field.start), fmt::format("a field of number {}", field.number),
+          fmt::format("{} to {}, as in a model of SentencePiece", kFirstField, kLastField));
     }
     field.wire = static_cast<Wire>(key & 7);
     switch (field.wire) {
@@ -67,8 +68,9 @@ class MessageReader {
         take(field, 4);
         break;
       default:
-        fail(name_, at_byte(field.start), fmt::format("a field of kind {}", key & 7),
-             "0, 1, 2 or 5, as in a model of SentencePiece");
+        fail<TokenizerError>(name_, at_byte(field.start),
+                             fmt::format("a field of kind {}", key & 7),
+                             "0, 1, 2 or 5, as in a model of SentencePiece");
     }
     return field;
   }
@@ -81,21 +83,23 @@ class MessageReader {
     std::uint64_t value = 0;
     for (int shift = 0; shift < 70; shift += 7) {
       if (at_end()) {
-        fail(name_, at_byte(start), "the end of the file or message", "a whole number");
+        fail<TokenizerError>(name_, at_byte(start), "the end of the file or message",
+                             "a whole number");
       }
       const auto byte = std::to_integer<std::uint64_t>(bytes_[at_++]);
       value |= (byte & 0x7F) << shift;
       if ((byte & 0x80) == 0) return value;
     }
-    fail(name_, at_byte(start), "a number of more than 10 bytes", "at most 10");
+    fail<TokenizerError>(name_, at_byte(start), "a number of more than 10 bytes", "at most 10");
   }
 
   void take(Field& field, std::uint64_t size) {
     const std::size_t left = bytes_.size() - at_;
     if (size > left) {
-      fail(name_, at_byte(field.start),
-           fmt::format("a field of {} where {} are left", count_of_bytes(size), left),
-           "all of the field");
+      fail<TokenizerError>(
+          name_, at_byte(field.start),
+          fmt::format("a field of {} where {} are left", count_of_bytes(size), left),
+          "all of the field");
     }
     field.content_start = place();
     field.content = bytes_.subspan(at_, static_cast<std::size_t>(size));
@@ -119,8 +123,9 @@ void check_piece(const Field& piece, std::size_t number, const std::string& name
     }
     const auto score = std::bit_cast<float>(word);
     if (!std::isfinite(score)) {
-      fail(name, at_byte(field.start), fmt::format("the score {} of piece {}", score, number),
-           "a finite number");
+      fail<TokenizerError>(name, at_byte(field.start),
+                           fmt::format("the score {} of piece {}", score, number),
+                           "a finite number");
     }
   }
 }
@@ -130,9 +135,10 @@ void check_normalizer(const Field& rules, const std::string& name) {
   while (!reader.at_end()) {
     const Field field = reader.next();
     if (field.number == kCharacterMap && !field.content.empty()) {
-      fail(name, at_byte(field.start),
-           fmt::format("rules of normalisation of {}", count_of_bytes(field.content.size())),
-           "none, as in the tokenizers of Llama");
+      fail<TokenizerError>(
+          name, at_byte(field.start),
+          fmt::format("rules of normalisation of {}", count_of_bytes(field.content.size())),
+          "none, as in the tokenizers of Llama");
     }
   }
 }
@@ -141,8 +147,8 @@ void check_normalizer(const Field& rules, const std::string& name) {
 
 std::size_t check_model_proto(std::span<const std::byte> bytes, const std::string& name) {
   if (bytes.empty() || bytes.size() > kLargestFile) {
-    fail(name, "", fmt::format("a file of {} bytes", bytes.size()),
-         fmt::format("a model of SentencePiece, of at most {}", kLargestFile));
+    fail<TokenizerError>(name, "", fmt::format("a file of {} bytes", bytes.size()),
+                         fmt::format("a model of SentencePiece, of at most {}", kLargestFile));
   }
   std::size_t pieces = 0;
   MessageReader reader(bytes, 0, name);
@@ -152,9 +158,10 @@ std::size_t check_model_proto(std::span<const std::byte> bytes, const std::strin
       continue;
     }
     if (field.wire != Wire::bytes) {
-      fail(name, at_byte(field.start),
-           fmt::format("field {} of kind {}", field.number, static_cast<int>(field.wire)),
-           "a message, as in a model of SentencePiece");
+      fail<TokenizerError>(
+          name, at_byte(field.start),
+          fmt::format("field {} of kind {}", field.number, static_cast<int>(field.wire)),
+          "a message, as in a model of SentencePiece");
     }
     if (field.number == kPieces) {
       check_piece(field, pieces, name);

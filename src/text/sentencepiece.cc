@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/find_library.h"
 #include "base/printable.h"
-#include "plugin/load.h"
 #include "text/fail.h"
 #include "text/model_proto.h"
 #include "text/sentencepiece/library.h"
@@ -24,11 +24,11 @@ constexpr std::size_t kLongestMessage = 200;
 const Library& open_library() {
   std::filesystem::path path;
   try {
-    path = plugin::find_library(
+    path = find_library(
         "tandem_sentencepiece.so",
         "this tandem was built or installed without its SentencePiece part, which is built where "
         "SentencePiece is found (Debian: libsentencepiece-dev)");
-  } catch (const plugin::PluginError& error) {
+  } catch (const LibraryNotFound& error) {
     throw TokenizerError(error.what());
   }
   int flags = RTLD_NOW | RTLD_LOCAL;
@@ -80,8 +80,9 @@ class SentencePieceTokenizer : public Tokenizer {
     model_ = library().open(reinterpret_cast<const char*>(bytes.data()), bytes.size(),
                             Reply::add_error, &reply);
     if (model_ == nullptr) {
-      fail(name_, "", fmt::format("damage ({})", printable(reply.error, kLongestMessage)),
-           "a model of SentencePiece");
+      fail<TokenizerError>(name_, "",
+                           fmt::format("damage ({})", printable(reply.error, kLongestMessage)),
+                           "a model of SentencePiece");
     }
   }
   SentencePieceTokenizer(const SentencePieceTokenizer&) = delete;
@@ -136,8 +137,9 @@ std::unique_ptr<Tokenizer> read_sentencepiece(std::span<const std::byte> bytes,
     fail_vocabulary(name, tokenizer->vocabulary(), vocabulary);
   }
   if (tokenizer->bos() < 0 || tokenizer->eos() < 0) {
-    fail(name, "", fmt::format("no token that {} a text", tokenizer->bos() < 0 ? "begins" : "ends"),
-         "both");
+    fail<TokenizerError>(
+        name, "", fmt::format("no token that {} a text", tokenizer->bos() < 0 ? "begins" : "ends"),
+        "both");
   }
   return tokenizer;
 }

@@ -22,7 +22,7 @@ constexpr std::size_t kLargestFile = std::size_t{256} << 20;  // of any tokenize
 
 std::string read_file(const fs::path& path) {
   const auto refuse = [&](const std::string& found) {
-    fail(path.string(), "", found, "a file that can be read");
+    fail<TokenizerError>(path.string(), "", found, "a file that can be read");
   };
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
@@ -34,8 +34,8 @@ std::string read_file(const fs::path& path) {
   const auto size = fs::file_size(path, error);
   if (error) refuse(error.message());
   if (size > kLargestFile) {
-    fail(path.string(), "", fmt::format("a file of {} bytes", size),
-         fmt::format("a tokenizer of at most {}", kLargestFile));
+    fail<TokenizerError>(path.string(), "", fmt::format("a file of {} bytes", size),
+                         fmt::format("a tokenizer of at most {}", kLargestFile));
   }
   std::string bytes(size, '\0');
   stream.read(bytes.data(), static_cast<std::streamsize>(size));

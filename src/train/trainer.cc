@@ -466,18 +466,13 @@ void Trainer::save(std::ostream& stream) const {
     writer.count("state_bytes", member.state_bytes);
     writer.count("points", member.points.size());
     for (const Point& point : member.points) {
-      writer.count("epoch", point.epoch);
-      writer.count("step", point.step);
-      writer.count("gradient_evaluations", point.gradient_evaluations);
-      writer.number("seconds", point.seconds);
-      writer.number("train_loss", point.train_loss);
-      writer.number("validation_loss", point.validation_loss);
-      writer.number("validation_accuracy", point.validation_accuracy);
-      writer.number("residual", point.residual);
-      writer.number("delta", point.delta);
-      writer.number("estimator_error", point.estimator_error);
-      writer.number("batch_error", point.batch_error);
-      writer.number("distance", point.distance);
+      for_each_point_field([&](auto field) {
+        if constexpr (field.kCounts) {
+          writer.count(field.name, point.*field.member);
+        } else {
+          writer.number(field.name, point.*field.member);
+        }
+      });
     }
   }
   writer.count("alive", places_.size());
@@ -514,18 +509,13 @@ void Trainer::load(std::istream& stream) {
     const std::uint64_t points = reader.count("points", epochs_done_ + 1);
     for (std::uint64_t i = 0; i < points; ++i) {
       Point point;
-      point.epoch = reader.count("epoch");
-      point.step = reader.count("step");
-      point.gradient_evaluations = reader.count("gradient_evaluations");
-      point.seconds = reader.number("seconds");
-      point.train_loss = reader.number("train_loss");
-      point.validation_loss = reader.number("validation_loss");
-      point.validation_accuracy = reader.number("validation_accuracy");
-      point.residual = reader.number("residual");
-      point.delta = reader.number("delta");
-      point.estimator_error = reader.number("estimator_error");
-      point.batch_error = reader.number("batch_error");
-      point.distance = reader.number("distance");
+      for_each_point_field([&](auto field) {
+        if constexpr (field.kCounts) {
+          point.*field.member = reader.count(field.name);
+        } else {
+          point.*field.member = reader.number(field.name);
+        }
+      });
       member.points.push_back(point);
     }
   }

@@ -25,6 +25,7 @@
 
 #include "base/buffer.h"
 #include "sources/source.h"
+#include "train/point.h"
 
 namespace tandem::train {
 
@@ -66,24 +67,6 @@ struct TrainOptions {
 class Interrupted : public std::runtime_error {
  public:
   Interrupted() : std::runtime_error("interrupted") {}
-};
-
-/// What is measured once an epoch; epoch 0 is the start.
-struct Point {
-  std::size_t epoch = 0;
-  std::uint64_t step = 0;
-  std::uint64_t gradient_evaluations = 0;  // of single samples
-  double seconds = 0;                      // of training, a member's share, without evaluation
-  double train_loss = 0;
-  double validation_loss = 0;  // NaN where there is no validation part
-  double validation_accuracy = 0;
-  // Of the epoch's last step, as in Diagnostics; NaN at the start and where nothing is trained:
-  double residual = std::numeric_limits<double>::quiet_NaN();  // its norm over the gradient's
-  double delta = std::numeric_limits<double>::quiet_NaN();
-  // NaN unless asked for, and at the start:
-  double estimator_error = std::numeric_limits<double>::quiet_NaN();  // |G - grad F|^2
-  double batch_error = std::numeric_limits<double>::quiet_NaN();      // |g - grad F|^2
-  double distance = std::numeric_limits<double>::quiet_NaN();         // |w - w*|^2
 };
 
 struct Member {

@@ -34,7 +34,8 @@ struct Course {
 };
 
 template <class T>
-void expect_undisturbed(const Make& make, const problems::Problem& problem, const Course& course) {
+void expect_undisturbed(const Make& make, const problems::Objective& problem,
+                        const Course& course) {
   const auto start = problem.start();
   Model<T> model(course.layout, start), other(course.layout, start);
   std::unique_ptr<Optimizer> optimizer = make();
@@ -110,7 +111,7 @@ void expect_undisturbed(const Make& make, const problems::Problem& problem, cons
 
 /// The same, after which all memory has been given back.
 template <class T>
-void expect_no_trace(const Make& make, const problems::Problem& problem, const Course& course) {
+void expect_no_trace(const Make& make, const problems::Objective& problem, const Course& course) {
   const auto once = [&] {
     // The first time fills what lives as long as the program.
     make();

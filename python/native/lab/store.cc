@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "lab.h"
@@ -40,6 +41,19 @@ py::list studies(const std::string& path) {
   return all;
 }
 
+/// A structured array's: the fields of a point by their names.
+py::dtype dtype_of_points() {
+  py::list names, formats, offsets;
+  const train::Point point;
+  train::for_each_point_field([&](auto field) {
+    const auto& value = point.*field.member;
+    names.append(field.name);
+    formats.append(py::dtype::of<std::decay_t<decltype(value)>>());
+    offsets.append(reinterpret_cast<const char*>(&value) - reinterpret_cast<const char*>(&point));
+  });
+  return py::dtype(names, formats, offsets, sizeof(train::Point));
+}
+
 py::dict to_python(const study::Run& run) {
   py::dict one;
   one["options"] = run.options;
@@ -47,8 +61,7 @@ py::dict to_python(const study::Run& run) {
   one["diverged"] = run.diverged;
   one["pruned"] = run.pruned;
   one["state_bytes"] = run.state_bytes;
-  one["points"] =
-      py::array_t<train::Point>(static_cast<py::ssize_t>(run.points.size()), run.points.data());
+  one["points"] = py::array(dtype_of_points(), run.points.size(), run.points.data());
   return one;
 }
 
@@ -118,10 +131,6 @@ py::dict load_study(const std::string& path, const std::string& name) {
 }  // namespace
 
 void add_store(py::module_& module) {
-  using train::Point;
-  PYBIND11_NUMPY_DTYPE(Point, epoch, step, gradient_evaluations, seconds, train_loss,
-                       validation_loss, validation_accuracy, residual, delta, estimator_error,
-                       batch_error, distance);
   module.def("studies", &studies, py::arg("path"));
   module.def("load_study", &load_study, py::arg("path"), py::arg("name"));
 }
