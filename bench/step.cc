@@ -84,6 +84,68 @@ void elementwise(const Bench& bench) {
   }
 }
 
+// ---- gradients that stay zero, until the state has decayed below the smallest normal number
+
+struct Decaying {
+  const char* name;
+  OptionMap options;  // factors with which all of the state is below it after kDecaySteps
+};
+
+constexpr int kDecaySteps = 1000;
+
+/// A step with such a state in three quarters of the weights, against one with gradients in all.
+void decayed(const Bench& bench) {
+  const Decaying rules[] = {
+      {"adam", {}},     {"adam", {{"beta2", "0.9"}}},    {"momentum", {}},
+      {"nesterov", {}}, {"rmsprop", {{"beta2", "0.9"}}}, {"lion", {{"beta2", "0.9"}}},
+      {"diag-to", {}},  {"adam-to", {{"beta2", "0.9"}}}, {"ro-to", {}}};
+  const std::size_t d = bench.options.decayed;
+  Buffer<float> gradient(d);
+  Buffer<float> zeros(d);
+  fill_random(*bench.executor, gradient.data(), d, 2, 0.1F);
+  // Whole rows, as those of rare words.
+  for (std::size_t i = 0; i < d; ++i) zeros[i] = i / 256 % 4 == 0 ? gradient[i] : 0;
+  for (const Decaying& rule : rules) {
+    OptionMap options = rule.options;
+    options["lr"] = "1e-6";
+    struct Run {
+      std::unique_ptr<Optimizer> optimizer;
+      Buffer<float> weights;
+      const Buffer<float>& gradient;
+      double best = std::numeric_limits<double>::infinity();
+    };
+    Run runs[2] = {{nullptr, Buffer<float>(d), gradient}, {nullptr, Buffer<float>(d), zeros}};
+    for (Run& run : runs) {
+      fill_random(*bench.executor, run.weights.data(), d, 1, 0.1F);
+      run.optimizer = make_optimizer(rule.name, d, options);
+      run.optimizer->set_executor(bench.executor);
+      run.optimizer->step(run.weights.span(), gradient.span());
+    }
+    for (int t = 0; t < kDecaySteps; ++t) {
+      runs[1].optimizer->step(runs[1].weights.span(), zeros.span());
+    }
+    for (int round = 0; round < 10 * bench.options.rounds; ++round) {
+      for (Run& run : runs) {
+        const auto step = [&] { run.optimizer->step(run.weights.span(), run.gradient.span()); };
+        step();  // into the cache
+        run.best = std::min(run.best, seconds_of(step));
+      }
+    }
+    std::string with;
+    for (const auto& [name, value] : rule.options) with += fmt::format(", {} = {}", name, value);
+    Row row{"decayed",
+            fmt::format("{}{}, d = {}: state decayed to zero", rule.name, with, d),
+            "ms",
+            runs[1].best * 1e3,
+            runs[0].best * 1e3,
+            "the same step with ordinary gradients"};
+    row.ratio = row.value / row.reference;
+    row.target = "<= 1.10";
+    row.met = row.ratio <= 1.10;
+    bench.report.row(row);
+  }
+}
+
 // ---- Full-TO, dense
 
 void full_dense(const Bench& bench) {
@@ -285,6 +347,7 @@ void run_step_bench(const StepOptions& options, const Report& report) {
   report.note(
       fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
   elementwise(bench);
+  decayed(bench);
   full_dense(bench);
   full_span(bench);
   small(bench);

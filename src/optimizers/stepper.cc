@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "optimizers/check.h"
 #include "optimizers/full.h"
 #include "optimizers/state_size.h"
@@ -122,6 +123,7 @@ std::unique_ptr<Engine<T>> Stepper::fresh_engine() const {
 
 template <class T>
 void Stepper::prepare(std::span<const Segment<T>> segments) {
+  const FlushDenormals flush;
   check(segments);
   using Own = std::unique_ptr<Engine<StateOf<T>>>;
   Own* engine = std::get_if<Own>(&engine_);
@@ -137,6 +139,7 @@ template void Stepper::prepare(std::span<const Segment<BFloat16>>);
 
 template <class T>
 void Stepper::step(std::span<const Segment<T>> segments, const Rounding& rounding) {
+  const FlushDenormals flush;
   check(segments);
   using Own = std::unique_ptr<Engine<StateOf<T>>>;
   const auto run = [&](Engine<StateOf<T>>& engine) {
