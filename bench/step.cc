@@ -8,6 +8,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/buffer.h"
@@ -34,12 +35,12 @@ struct Elementwise {
   int state_arrays;
   double bytes_checked;  // a parameter, with the check that the gradient is finite
   double bytes;          // without
-  bool target;           // 0.80 of the limit is asked for
+  bool target;           // 0.90 of the limit is asked for
 };
 
 constexpr Elementwise kElementwise[] = {
     {"sgd", 0, 16, 12, true},       {"momentum", 1, 24, 20, true}, {"adam", 2, 32, 28, true},
-    {"diag-to", 2, 32, 28, true},   {"adam-to", 3, 40, 36, true},  {"ro-to", 3, 44, 44, true},
+    {"diag-to", 2, 32, 28, true},   {"adam-to", 3, 40, 36, true},  {"ro-to", 3, 48, 48, true},
     {"nesterov", 1, 24, 20, false}, {"adagrad", 1, 24, 20, false}, {"rmsprop", 1, 24, 20, false},
     {"adamw", 2, 32, 28, false},    {"lion", 1, 24, 20, false},
 };
@@ -50,12 +51,15 @@ void elementwise(const Bench& bench) {
   Buffer<float> gradient(d);
   for (const Elementwise& rule : kElementwise) {
     for (const bool checked : {true, false}) {
-      // ro-to finds out about the gradient while it reads it anyway
+      // ro-to finds out about the gradient in its gather phase, which reads weights, gradient and a
       if (!checked && rule.bytes == rule.bytes_checked) continue;
       fill_random(*bench.executor, weights.data(), d, 1, 0.1F);
       fill_random(*bench.executor, gradient.data(), d, 2, 0.1F);
-      auto optimizer = make_optimizer(
-          rule.name, d, {{"lr", "1e-6"}, {"on_nonfinite", checked ? "raise" : "ignore"}});
+      OptionMap options = {{"lr", "1e-6"}, {"on_nonfinite", checked ? "raise" : "ignore"}};
+      // With the default |a|^2 |w|^2 soon overflows in so many dimensions, and ro-to would look for
+      // the reason in the gradient.
+      if (rule.name == std::string_view("ro-to")) options["alpha"] = "1e-9";
+      auto optimizer = make_optimizer(rule.name, d, options);
       optimizer->set_executor(bench.executor);
       InPlaceLimit limit(*bench.executor,
                          (2 + static_cast<std::size_t>(rule.state_arrays)) * d * sizeof(float));
@@ -77,8 +81,8 @@ void elementwise(const Bench& bench) {
               "x += c*y, same total size"};
       row.ratio = row.value / row.reference;
       if (checked && rule.target) {
-        row.target = ">= 0.80";
-        row.met = row.ratio >= 0.80;
+        row.target = ">= 0.90";
+        row.met = row.ratio >= 0.90;
       }
       bench.report.row(row);
     }
