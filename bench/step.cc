@@ -5,6 +5,7 @@
 #include <tandem/tandem.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <memory>
 #include <span>
@@ -12,10 +13,13 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/parallel.h"
 #include "bench/limits.h"
 #include "bench/measure.h"
 #include "bench/memory.h"
 #include "bench/peers.h"
+#include "kernels/kernels.h"
+#include "kernels/narrow_pass.h"
 
 namespace tandem::bench {
 namespace {
@@ -83,6 +87,84 @@ void elementwise(const Bench& bench) {
       if (checked && rule.target) {
         row.target = ">= 0.90";
         row.met = row.ratio >= 0.90;
+      }
+      bench.report.row(row);
+    }
+  }
+}
+
+// ---- the fused pass on state in bfloat16
+
+struct NarrowRule {
+  const char* name;
+  kernels::EstimatorStage estimator;
+  kernels::ScalingStage scaling;
+};
+
+/// The kernel alone: 12 bytes of weights and gradient, and 4 for each of two arrays of state.
+void narrow_state(const Bench& bench) {
+  constexpr double kBytes = 20;
+  constexpr NarrowRule kRules[] = {
+      {"adam", kernels::EstimatorStage::average, kernels::ScalingStage::second_moment},
+      {"diag-to", kernels::EstimatorStage::diagonal, kernels::ScalingStage::none}};
+  const std::size_t d = bench.options.parameters;
+  Buffer<float> weights(d);
+  Buffer<float> gradient(d);
+  Buffer<BFloat16> first(d);
+  Buffer<BFloat16> second(d);
+  fill_random(*bench.executor, gradient.data(), d, 2, 0.1F);
+  InPlaceLimit limit(*bench.executor, 3 * d * sizeof(float));
+  for (const NarrowRule& rule : kRules) {
+    for (const bool stochastic : {true, false}) {
+      fill_random(*bench.executor, weights.data(), d, 1, 0.1F);
+      const kernels::NarrowPass pass = kernels::narrow_pass(rule.estimator, rule.scaling);
+      kernels::PassScalars<float> scalars;
+      scalars.lr = 1e-6F;
+      scalars.keep = 0.9F;
+      scalars.take = 0.1F;
+      scalars.alpha = 0.01F;
+      scalars.beta = 0.1F;
+      scalars.v_keep = 0.999F;
+      scalars.v_take = 0.001F;
+      scalars.v_eps = 1e-8F;
+      std::uint64_t key = 0;
+      const auto step = [&] {
+        ++key;
+        const std::size_t blocks = (d + kernels::kBlock - 1) / kernels::kBlock;
+        parallel_ranges(*bench.executor, blocks, 8, [&](std::size_t begin, std::size_t end) {
+          for (std::size_t block = begin; block < end; ++block) {
+            const std::size_t at = block * kernels::kBlock;
+            kernels::NarrowStreams streams;
+            streams.weights = weights.data() + at;
+            streams.gradient = gradient.data() + at;
+            streams.first = first.data() + at;
+            (rule.scaling == kernels::ScalingStage::none ? streams.second : streams.moment) =
+                second.data() + at;
+            kernels::PassSums sums;
+            pass(streams, scalars, {stochastic, key * 0x9E3779B97F4A7C15ULL, at},
+                 std::min(kernels::kBlock, d - at), &sums);
+          }
+        });
+      };
+      step();
+      limit.sweep(*bench.executor);
+      double best = std::numeric_limits<double>::infinity();
+      double best_limit = best;
+      for (int round = 0; round < bench.options.rounds; ++round) {
+        best_limit = std::min(best_limit, limit.sweep(*bench.executor));
+        best = std::min(best, seconds_of(step));
+      }
+      Row row{"bfloat16 state",
+              fmt::format("{}'s pass, state in bfloat16{}", rule.name,
+                          stochastic ? "" : ", to nearest"),
+              "GB/s",
+              kBytes * static_cast<double>(d) / best / kGiga,
+              limit.bytes() / best_limit / kGiga,
+              "x += c*y, same total size"};
+      row.ratio = row.value / row.reference;
+      if (stochastic) {
+        row.target = ">= 0.80";
+        row.met = row.ratio >= 0.80;
       }
       bench.report.row(row);
     }
@@ -356,6 +438,7 @@ void run_step_bench(const StepOptions& options, const Report& report) {
   report.note(
       fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
   elementwise(bench);
+  narrow_state(bench);
   decayed(bench);
   full_dense(bench);
   full_span(bench);

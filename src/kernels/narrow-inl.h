@@ -50,7 +50,8 @@ HWY_INLINE hn::Vec<Bits> up_or_down(hn::Vec<Bits> bits, hn::Vec<Bits> noise) {
 /// `index`.
 HWY_INLINE hn::Vec<Bits> noise_at(std::uint32_t index, std::uint64_t key) {
   const Bits d;
-  auto x = hn::Add(hn::Iota(d, index), hn::Set(d, static_cast<std::uint32_t>(key)));
+  // Iota of anything but a constant goes through memory, a lane at a time.
+  auto x = hn::Add(hn::Iota(d, 0U), hn::Set(d, index + static_cast<std::uint32_t>(key)));
   // Two rounds of multiply and shift (the constants of Wellons' lowbias32).
   x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(d, 0x7FEB352DU));
   x = hn::Xor(x, hn::Set(d, static_cast<std::uint32_t>(key >> 32)));
