@@ -32,14 +32,15 @@ struct Bench {
 
 /// Of 100 features `nonzeros` are other than zero, side by side as in a picture.
 std::shared_ptr<const data::Task> dense_task(std::size_t rows, std::size_t features,
-                                             std::size_t classes, std::size_t nonzeros = 100) {
+                                             std::size_t classes, std::size_t nonzeros = 100,
+                                             float scale = 0.1F) {
   auto task = std::make_shared<data::Task>();
   data::Dataset& data = task->train;
   data.rows = rows;
   data.features = features;
   data.classes = classes;
   data.dense = Buffer<float>(rows * features);
-  fill_random(*serial_executor(), data.dense.data(), data.dense.size(), 1, 0.1F);
+  fill_random(*serial_executor(), data.dense.data(), data.dense.size(), 1, scale);
   for (std::size_t i = 0; i < data.dense.size(); ++i) {
     if ((i % features + i / features) % 100 >= nonzeros) data.dense[i] = 0;
   }
@@ -179,6 +180,32 @@ void mostly_zeros(const Bench& bench) {
   bench.report.row(row);
 }
 
+/// Logits so far apart that probabilities are denormal numbers, and gradients with them.
+void saturated(const Bench& bench) {
+  constexpr std::size_t kFeatures = 1025;
+  constexpr std::size_t kClasses = 10;
+  constexpr std::size_t kBatch = 64;
+  const std::vector<Setting> settings(bench.options.members, Setting{"momentum", {{"lr", "1e-9"}}});
+  double seconds[2];
+  const float scales[2] = {3.0F, 0.1F};  // logits of size 55 and 2
+  for (int i = 0; i < 2; ++i) {
+    const problems::SoftmaxRegression problem(
+        dense_task(kBatch * bench.options.steps, kFeatures, kClasses, 100, scales[i]), 0);
+    seconds[i] =
+        epoch_seconds(bench, problem, settings, kBatch) / static_cast<double>(bench.options.steps);
+  }
+  Row row{"mnist shape",
+          fmt::format("{} members of momentum, a step, softmax saturated", bench.options.members),
+          "ms",
+          seconds[0] * 1e3,
+          seconds[1] * 1e3,
+          "not saturated"};
+  row.ratio = row.value / row.reference;
+  row.target = "<= 1.10";
+  row.met = row.ratio <= 1.10;
+  bench.report.row(row);
+}
+
 // ---- NSL-KDD's shape: a crowd against one after another
 
 void kdd_shape(const Bench& bench) {
@@ -308,6 +335,7 @@ void run_population_bench(const PopulationOptions& options, const Report& report
       fmt::format("{} threads, {}, tandem {}", bench.executor->threads(), cpu_target(), version()));
   mnist_shape(bench);
   mostly_zeros(bench);
+  saturated(bench);
   kdd_shape(bench);
   news_shape(bench);
   memory(bench);

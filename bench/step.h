@@ -10,6 +10,7 @@ namespace tandem::bench {
 
 struct StepOptions {
   std::size_t parameters = 25'000'000;  // of the elementwise rules
+  std::size_t decayed = 2'000'000;      // of those whose state has decayed
   std::size_t dense = 10'250;    // dimension of Full-TO's dense form: MNIST's logistic regression
   std::size_t span = 1'000'000;  // dimension of its span form
   std::size_t span_steps = 500;

@@ -27,7 +27,7 @@ struct Contender {
 constexpr Contender kContenders[] = {
     {"Adam", kAdam, 4, 32, 4},
     {"DiagonalTO", nullptr, 4, 32, 4},
-    {"RankOneTO", nullptr, 5, 44, 3},
+    {"RankOneTO", nullptr, 5, 48, 3},
     {"AdamTO", nullptr, 5, 40, 0},
     {"AdamW", "torch::optim::AdamW", 4, 32, 0},
     {"Momentum", "torch::optim::SGD", 3, 24, 0},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Splits a range over an executor's threads; ranges that are too small to pay for it stay on the
-// calling thread.
+// calling thread. Wherever a body runs, it runs in the environment of base/float_environment.h.
 #pragma once
 
 #include <tandem/executor.h>
@@ -11,6 +11,8 @@
 #include <functional>
 #include <limits>
 #include <mutex>
+
+#include "base/float_environment.h"
 
 namespace tandem {
 
@@ -27,6 +29,7 @@ void run_tasks(Executor& executor, std::size_t count, const Body& body) {
   } tasks{body};
   const auto one = [&tasks](std::size_t i) {
     try {
+      const FlushDenormals flush;
       tasks.body(i);
     } catch (...) {
       const std::lock_guard lock(tasks.mutex);
@@ -36,8 +39,11 @@ void run_tasks(Executor& executor, std::size_t count, const Body& body) {
       }
     }
   };
-  // std::function keeps a reference in place, and puts anything larger on the heap.
-  executor.run(count, std::ref(one));
+  {
+    const CallersFloatEnvironment callers;  // an executor may start threads
+    // std::function keeps a reference in place, and puts anything larger on the heap.
+    executor.run(count, std::ref(one));
+  }
   if (tasks.error != nullptr) std::rethrow_exception(tasks.error);
 }
 
@@ -51,6 +57,7 @@ void parallel_ranges(Executor& executor, std::size_t count, std::size_t grain, c
   const std::size_t ranges =
       most < 2 ? 1 : std::min(most, static_cast<std::size_t>(std::max(1, executor.threads())));
   if (ranges == 1) {
+    const FlushDenormals flush;
     body(std::size_t{0}, count);
     return;
   }

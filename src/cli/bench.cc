@@ -86,6 +86,7 @@ int run_step(const Options& options, const Common& common) {
   step.threads = common.threads;
   if (options.quick) {
     step.parameters = 4'000'000;
+    step.decayed = 200'000;
     step.dense = 2'048;
     step.span = 200'000;
     step.span_steps = 100;

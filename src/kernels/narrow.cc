@@ -5,13 +5,10 @@
 #define HWY_TARGET_INCLUDE "kernels/narrow.cc"
 #include <hwy/foreach_target.h>  // compiles this file once for each instruction set
 // after it:
-#include "kernels/common-inl.h"
+#include "kernels/narrow-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tandem::kernels::HWY_NAMESPACE {
-
-using Bits = Tag<std::uint32_t>;
-using HalfBits = hn::Rebind<std::uint16_t, Bits>;
 
 /// Calls body(i, bits of the vector at i) for whole vectors and the rest, and stores the upper
 /// halves of what it gives.
@@ -38,21 +35,6 @@ HWY_INLINE void store_upper_halves(const float* from, std::size_t count, BFloat1
   }
 }
 
-/// Infinity and NaN. Noise must not change them, and what is cut off of a NaN may be all it is.
-HWY_INLINE hn::Mask<Bits> not_finite(hn::Vec<Bits> bits) {
-  const auto exponent = hn::Set(Bits(), 0x7F800000U);
-  return hn::Eq(hn::And(bits, exponent), exponent);
-}
-
-HWY_INLINE hn::Vec<Bits> keep_special(hn::Vec<Bits> bits, hn::Vec<Bits> rounded) {
-  const Bits d;
-  const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFU));
-  const auto nan = hn::RebindMask(d, hn::Gt(hn::BitCast(hn::RebindToSigned<Bits>(), magnitude),
-                                            hn::Set(hn::RebindToSigned<Bits>(), 0x7F800000)));
-  const auto quiet = hn::IfThenElse(nan, hn::Or(bits, hn::Set(d, 0x00400000U)), bits);
-  return hn::IfThenElse(not_finite(bits), quiet, rounded);
-}
-
 void widen_on_target(const BFloat16* from, std::size_t count, float* to) {
   const Bits d;
   const HalfBits half;
@@ -67,26 +49,15 @@ void widen_on_target(const BFloat16* from, std::size_t count, float* to) {
 }
 
 void narrow_on_target(const float* from, std::size_t count, BFloat16* to) {
-  store_upper_halves(from, count, to, [](std::size_t, hn::Vec<Bits> bits) HWY_ATTR {
-    const Bits d;
-    const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1U));
-    return keep_special(bits, hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7FFFU))));
-  });
+  store_upper_halves(from, count, to,
+                     [](std::size_t, hn::Vec<Bits> bits) HWY_ATTR { return to_nearest(bits); });
 }
 
 void narrow_stochastic_on_target(const float* from, std::size_t count, BFloat16* to,
                                  std::uint64_t key) {
-  const auto low_key = static_cast<std::uint32_t>(key);
-  const auto high_key = static_cast<std::uint32_t>(key >> 32);
-  store_upper_halves(from, count, to, [=](std::size_t i, hn::Vec<Bits> bits) HWY_ATTR {
-    const Bits d;
-    auto x = hn::Add(hn::Iota(d, static_cast<std::uint32_t>(i)), hn::Set(d, low_key));
-    // Two rounds of multiply and shift (the constants of Wellons' lowbias32).
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<16>(x)), hn::Set(d, 0x7FEB352DU));
-    x = hn::Xor(x, hn::Set(d, high_key));
-    x = hn::Mul(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(d, 0x846CA68BU));
-    x = hn::Xor(x, hn::ShiftRight<16>(x));
-    return keep_special(bits, hn::Add(bits, hn::And(x, hn::Set(d, 0xFFFFU))));
+  store_upper_halves(from, count, to, [key](std::size_t i, hn::Vec<Bits> bits) HWY_ATTR {
+    const auto noise = noise_at(static_cast<std::uint32_t>(i), key);
+    return up_or_down(bits, hn::And(noise, hn::Set(Bits(), 0xFFFFU)));
   });
 }
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "optimizers/check.h"
 #include "optimizers/full.h"
 #include "optimizers/state_size.h"
@@ -138,6 +139,7 @@ Engine<T>& Stepper::next_engine() {
 
 template <class T>
 void Stepper::prepare(std::span<const Segment<T>> segments) {
+  const FlushDenormals flush;
   check(segments);
   next_engine<StateOf<T>>().prepare(segments, progress_.clock, *executor_);
 }
@@ -147,6 +149,7 @@ template void Stepper::prepare(std::span<const Segment<BFloat16>>);
 
 template <class T>
 GatheredSums Stepper::gather(std::span<const Segment<T>> segments) {
+  const FlushDenormals flush;
   check(segments);
   return next_engine<StateOf<T>>().gather(segments, progress_.clock, *executor_);
 }
@@ -157,6 +160,7 @@ template GatheredSums Stepper::gather(std::span<const Segment<BFloat16>>);
 template <class T>
 void Stepper::apply(std::span<const Segment<T>> segments, const GatheredSums& totals,
                     const Rounding& rounding) {
+  const FlushDenormals flush;
   check(segments);
   Engine<StateOf<T>>& engine = next_engine<StateOf<T>>();
   bool stepped = false;

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "kernels/kernels.h"
 #include "problems/nonzeros.h"
 #include "problems/require_features.h"
@@ -157,12 +158,14 @@ class FeedForwardBatch : public Batch {
 
   void gradients(std::size_t members, const float* weights, float* gradients,
                  double* rough_losses) const override {
+    const FlushDenormals flush;  // a saturated softmax is full of them
     for (std::size_t m = 0; m < members; ++m) {
       rough_losses[m] = gradient(weights + m * dimension_, gradients + m * dimension_);
     }
   }
 
   void losses(std::size_t members, const float* weights, LossSum* losses) const override {
+    const FlushDenormals flush;
     Workspace& room = workspace();
     for (std::size_t m = 0; m < members; ++m) {
       forward(weights + m * dimension_, room);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/float_environment.h"
 #include "kernels/kernels.h"
 #include "problems/nonzeros.h"
 #include "problems/require_features.h"
@@ -46,6 +47,7 @@ class SoftmaxBatch : public LinearBatch {
 
   void gradients(std::size_t members, const float* weights, float* gradients,
                  double* rough_losses) const override {
+    const FlushDenormals flush;  // a saturated softmax is full of them
     float* logits = scratch(members * classes() * row_);
     forward(members * classes(), weights, logits);
     for (std::size_t m = 0; m < members; ++m) {
@@ -55,6 +57,7 @@ class SoftmaxBatch : public LinearBatch {
   }
 
   void losses(std::size_t members, const float* weights, LossSum* losses) const override {
+    const FlushDenormals flush;
     float* logits = scratch(members * classes() * row_);
     forward(members * classes(), weights, logits);
     for (std::size_t m = 0; m < members; ++m) {
@@ -65,10 +68,12 @@ class SoftmaxBatch : public LinearBatch {
   }
 
   double coefficients(const float* weights, float* coefficients) const override {
+    const FlushDenormals flush;
     forward(classes(), weights, coefficients);
     return to_coefficients(coefficients);
   }
   void spread(const float* coefficients, float* gradient) const override {
+    const FlushDenormals flush;
     backward(classes(), coefficients, gradient);
   }
 

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "base/float_environment.h"
 #include "problems/softmax.h"
 #include "sources/sources.h"
 
@@ -37,6 +38,7 @@ class LinearSaga : public Source {
 
   double gradient(const Batch& batch, std::span<const std::uint32_t> rows, const float* weights,
                   float* gradient) override {
+    const FlushDenormals flush;
     const auto& linear = dynamic_cast<const problems::LinearBatch&>(batch);
     const std::size_t row = linear.row();
     const auto count = static_cast<float>(rows.size());
@@ -112,6 +114,7 @@ class GeneralSaga : public Source {
 
   double gradient(const Batch&, std::span<const std::uint32_t> rows, const float* weights,
                   float* gradient) override {
+    const FlushDenormals flush;
     std::copy_n(mean_.data(), dimension_, gradient);
     const auto count = static_cast<float>(rows.size());
     const auto samples = static_cast<float>(problem_.samples());

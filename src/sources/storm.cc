@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "sources/sources.h"
 
 namespace tandem::sources {
@@ -23,6 +24,7 @@ class Storm : public Source {
 
   double gradient(const Batch& batch, std::span<const std::uint32_t> rows, const float* weights,
                   float* gradient) override {
+    const FlushDenormals flush;
     // The weights now before the weights of the last step, as two members.
     std::copy_n(weights, dimension_, pair_.begin());
     double rough[2];

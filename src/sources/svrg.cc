@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/float_environment.h"
 #include "sources/sources.h"
 
 namespace tandem::sources {
@@ -18,6 +19,7 @@ class Svrg : public Source {
         gradients_(2 * dimension_) {}
 
   void epoch(const float* weights) override {
+    const FlushDenormals flush;
     std::copy_n(weights, dimension_, snapshot_.begin());
     const std::vector<double> full = full_gradient(problem_, weights);
     std::transform(full.begin(), full.end(), full_.begin(),
@@ -27,6 +29,7 @@ class Svrg : public Source {
 
   double gradient(const Batch& batch, std::span<const std::uint32_t> rows, const float* weights,
                   float* gradient) override {
+    const FlushDenormals flush;
     std::copy_n(weights, dimension_, pair_.begin());
     std::copy(snapshot_.begin(), snapshot_.end(),
               pair_.begin() + static_cast<std::ptrdiff_t>(dimension_));

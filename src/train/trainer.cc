@@ -11,8 +11,10 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <stdexcept>
 
+#include "base/float_environment.h"
 #include "base/parallel.h"
 #include "base/random.h"
 #include "base/state_stream.h"
@@ -59,6 +61,7 @@ void check_session_options(const Problem& problem, std::size_t members,
 
 /// Shortens a gradient that is longer than `most`.
 void clip(float* gradient, std::size_t count, double most) {
+  const FlushDenormals flush;
   const auto& kernels = kernels::kernels<float>();
   const double norm = std::sqrt(kernels.dot(gradient, gradient, count));
   if (!(norm > most)) return;  // one that is not finite is the optimizer's business
@@ -220,6 +223,10 @@ void Trainer::step(std::span<const std::uint32_t> rows) {
                rough.data(), alive.data());
   };
   if (blocks == 1) {
+    // As in a task, or a member alone would differ from one in a crowd. Not for a session, which
+    // has threads of its own.
+    std::optional<FlushDenormals> flush;
+    if (session_ == nullptr) flush.emplace();
     step_one(0);
   } else {
     run_tasks(*executor_, blocks, step_one);
@@ -340,24 +347,26 @@ std::vector<LossSum> Trainer::losses(Problem::Part part, std::size_t samples) co
   const std::size_t chunks = (samples + kEvaluationBatch - 1) / kEvaluationBatch;
   const std::size_t block = std::max<std::size_t>(1, kBlockFloats / kEvaluationBatch / 16);
   std::vector<LossSum> partial(chunks * members);
-  // A session is one thread's.
-  parallel_ranges(session_ != nullptr ? *serial_executor() : *executor_, chunks, 1,
-                  [&](std::size_t first, std::size_t last) {
-                    std::vector<std::uint32_t> rows;
-                    for (std::size_t chunk = first; chunk < last; ++chunk) {
-                      rows.clear();
-                      const std::size_t end = std::min(samples, (chunk + 1) * kEvaluationBatch);
-                      for (std::size_t row = chunk * kEvaluationBatch; row < end; ++row) {
-                        rows.push_back(static_cast<std::uint32_t>(row));
-                      }
-                      const auto chunk_batch = batch(part, rows);
-                      for (std::size_t m = 0; m < members; m += block) {
-                        chunk_batch->losses(std::min(block, members - m),
-                                            weights_.data() + m * dimension_,
-                                            partial.data() + chunk * members + m);
-                      }
-                    }
-                  });
+  const auto sum_up = [&](std::size_t first, std::size_t last) {
+    std::vector<std::uint32_t> rows;
+    for (std::size_t chunk = first; chunk < last; ++chunk) {
+      rows.clear();
+      const std::size_t end = std::min(samples, (chunk + 1) * kEvaluationBatch);
+      for (std::size_t row = chunk * kEvaluationBatch; row < end; ++row) {
+        rows.push_back(static_cast<std::uint32_t>(row));
+      }
+      const auto chunk_batch = batch(part, rows);
+      for (std::size_t m = 0; m < members; m += block) {
+        chunk_batch->losses(std::min(block, members - m), weights_.data() + m * dimension_,
+                            partial.data() + chunk * members + m);
+      }
+    }
+  };
+  if (session_ != nullptr) {
+    sum_up(0, chunks);  // a session is one thread's
+  } else {
+    parallel_ranges(*executor_, chunks, 1, sum_up);
+  }
   std::vector<LossSum> sums(members);
   for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
     for (std::size_t m = 0; m < members; ++m) sums[m] += partial[chunk * members + m];
@@ -376,6 +385,7 @@ void Trainer::measure() {
   const std::vector<LossSum> validation =
       held_out > 0 ? losses(Problem::Part::validation, held_out) : std::vector<LossSum>();
   std::vector<char> alive(places_.size(), 1);
+  const FlushDenormals flush;
   for (std::size_t place = 0; place < places_.size(); ++place) {
     Place& entry = places_[place];
     const float* w = weights_at(place);

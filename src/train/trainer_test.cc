@@ -19,7 +19,7 @@
 namespace tandem::train {
 namespace {
 
-std::shared_ptr<const data::Task> synthetic(const std::string& more = "") {
+std::shared_ptr<data::Task> synthetic(const std::string& more = "") {
   data::LoadOptions options;
   options.validation = 0.2;
   return std::make_shared<data::Task>(data::load_task(
@@ -102,6 +102,28 @@ TEST_P(CrowdTest, MembersHaveTheSameBitsAloneInACrowdAndOnAnyThreads) {
 
 INSTANTIATE_TEST_SUITE_P(Data, CrowdTest, ::testing::Values("", ",sparse=0.3"),
                          [](const auto& kind) { return kind.param.empty() ? "dense" : "sparse"; });
+
+// Logits some 90 apart: probabilities, and with them gradients, are denormal numbers.
+TEST(Trainer, ASaturatedSoftmaxHasTheSameBitsAloneAndInACrowd) {
+  for (const std::string data : {"", ",sparse=0.3"}) {
+    const auto task = synthetic(data);
+    for (float& value : task->train.values) value *= 15;
+    for (std::size_t i = 0; i < task->train.dense.size(); ++i) task->train.dense[i] *= 15;
+    for (const std::string model : {"logistic", "ffn:8"}) {
+      SCOPED_TRACE(model + data);
+      const auto problem = models::make_problem(model, task, 1e-38);
+      TrainOptions options = few_epochs();
+      options.batch = 60;
+      std::vector<Setting> settings = crowd();
+      for (Setting& setting : settings) setting.options["lr"] = "1e-4";
+      const std::vector<Member> together = train_all(*problem, settings, options, 2);
+      for (std::size_t id = 0; id < settings.size(); ++id) {
+        expect_same(train_all(*problem, {settings[id]}, options, 1)[0], together[id]);
+        expect_same(train_all(*problem, {settings[id]}, options, 3)[0], together[id]);
+      }
+    }
+  }
+}
 
 TEST(Trainer, ResumesToTheSameBitsAfterEveryEpoch) {
   const auto problem = models::make_problem("logistic", synthetic(), 0.01);
