@@ -25,9 +25,9 @@ constexpr int kFreeze = 3;  // the last step in which all weights have a gradien
 
 /// A problem whose every second weight gets `last` times its gradient in the first steps, and none
 /// from then on.
-class Frozen : public problems::Problem {
+class Frozen : public problems::Objective {
  public:
-  Frozen(const problems::Problem& problem, double last) : problem_(problem), last_(last) {}
+  Frozen(const problems::Objective& problem, double last) : problem_(problem), last_(last) {}
   std::size_t dimension() const override { return problem_.dimension(); }
   std::vector<double> start() const override { return problem_.start(); }
   double loss(std::span<const double> w) const override { return problem_.loss(w); }
@@ -42,7 +42,7 @@ class Frozen : public problems::Problem {
   const std::vector<double>& optimum() const override { return problem_.optimum(); }
 
  private:
-  const problems::Problem& problem_;
+  const problems::Objective& problem_;
   double last_;
 };
 
@@ -96,7 +96,7 @@ TEST_P(Denormals, threads_do_not_change_a_bit) {
     SCOPED_TRACE(set.label);
     const Left expected = left_by(it(), set, layout, 10, serial_executor());
     for (const std::shared_ptr<Executor>& executor :
-         {openmp_executor(3), std::shared_ptr<Executor>(std::make_shared<ThreadsExecutor>(3)),
+         {pool_executor(3), std::shared_ptr<Executor>(std::make_shared<ThreadsExecutor>(3)),
           std::shared_ptr<Executor>(std::make_shared<BackwardsExecutor>(5))}) {
       const Left left = left_by(it(), set, layout, 10, executor);
       EXPECT_TRUE(same_bits(left.weights, expected.weights));
@@ -205,7 +205,7 @@ TEST_P(Denormals, a_step_that_throws_restores_the_environment) {
 TEST_P(Denormals, worker_threads_are_left_as_they_were) {
   // A new thread has new workers, which the first step starts.
   std::thread([this] {
-    const auto executor = openmp_executor(3);
+    const auto executor = pool_executor(3);
     Steps<float> steps(it(), executor, it().name == "full-to" ? 700 : 140001);
     steps.step(3);
     const FloatEnvironment here = float_environment();

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tandem {
@@ -117,7 +118,12 @@ class Optimizer {
   /// The rate of the step about to be made, and a way for schedulers to set it (of all segments
   /// without a rate of their own).
   double lr() const;
-  void set_lr(const Schedule& lr);
+  void set_lr(const Schedule& lr) { set_rate("lr", lr); }
+  /// The same for "alpha" and "beta" of trainable rules. Costs next to nothing: for schedulers that
+  /// move rates in every step.
+  void set_rate(std::string_view option, const Schedule& rate);
+  /// A segment's own rate and weight decay, from the next step on; its size stays.
+  void set_segment(std::size_t segment, const SegmentSpec& spec);
   /// Other options from the next step on, the state as it is: what is not named gets its default.
   /// The sizes of segments, and what the state's shape depends on (Block-TO's block, Full-TO's form
   /// and limits, normalize), cannot change. Throws std::invalid_argument and changes nothing.

@@ -108,7 +108,7 @@ TEST_F(FloatEnvironmentTest, KeepsACallerWhoFlushesHimself) {
 }
 
 TEST_F(FloatEnvironmentTest, IsThatOfEveryBody) {
-  for (const std::shared_ptr<Executor>& executor : {serial_executor(), openmp_executor(3)}) {
+  for (const std::shared_ptr<Executor>& executor : {serial_executor(), pool_executor(3)}) {
     for (const std::size_t count : {1, 100}) {  // here, and on threads
       std::atomic<int> missed = 0;
       parallel_ranges(*executor, count, 1, [&](std::size_t, std::size_t) {
@@ -127,7 +127,7 @@ TEST_F(FloatEnvironmentTest, IsRestoredWhenABodyThrows) {
   std::fesetround(FE_UPWARD);
   const FloatEnvironment before = float_environment();
   for (const std::size_t count : {1, 100}) {
-    EXPECT_THROW(parallel_ranges(*openmp_executor(3), count, 1,
+    EXPECT_THROW(parallel_ranges(*pool_executor(3), count, 1,
                                  [](std::size_t, std::size_t) {
                                    product(kLeast, 0.25F);
                                    throw std::runtime_error("here");
@@ -141,7 +141,7 @@ TEST_F(FloatEnvironmentTest, IsRestoredWhenABodyThrows) {
 TEST_F(FloatEnvironmentTest, IsNotInheritedByThreadsThatAnExecutorStarts) {
   // A new thread has a pool of its own in OpenMP, which starts in the middle of our scope.
   std::thread([] {
-    const auto executor = openmp_executor(4);
+    const auto executor = pool_executor(4);
     {
       const FlushDenormals step;
       run_tasks(*executor, 4, [](std::size_t) {});

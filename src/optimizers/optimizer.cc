@@ -75,7 +75,12 @@ double Optimizer::lr() const {
   const Clock clock = stepper_->clock();
   return recipe.lr.at(clock) * std::pow(recipe.decay, static_cast<double>(clock.epoch));
 }
-void Optimizer::set_lr(const Schedule& lr) { stepper_->set_lr(lr); }
+void Optimizer::set_rate(std::string_view option, const Schedule& rate) {
+  stepper_->set_rate(option, rate);
+}
+void Optimizer::set_segment(std::size_t segment, const SegmentSpec& spec) {
+  stepper_->set_segment(segment, spec);
+}
 void Optimizer::set_options(const std::vector<SegmentSpec>& segments,
                             const std::map<std::string, std::string>& options) {
   const std::unique_ptr<Optimizer> other = make_optimizer(name(), segments, options);

@@ -29,6 +29,15 @@ constexpr const char* type_name() {
 template <class T>
 using StateOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
+/// The rates of a segment of its own.
+void check_segment(const std::string& rule, std::size_t s, const SegmentSpec& segment) {
+  if (segment.lr) check_rate(rule, fmt::format("lr of segment {}", s), *segment.lr);
+  if (segment.weight_decay) {
+    check_range(rule, fmt::format("weight_decay of segment {}", s), *segment.weight_decay,
+                Range::non_negative);
+  }
+}
+
 /// Checked before a layout is made of them.
 Recipe checked(Recipe&& recipe) {
   const auto fail = [&](const std::string& what) {
@@ -48,11 +57,7 @@ Recipe checked(Recipe&& recipe) {
                              segment.size, s));
     }
     dimension += segment.size;
-    if (segment.lr) check_rate(recipe.name, fmt::format("lr of segment {}", s), *segment.lr);
-    if (segment.weight_decay) {
-      check_range(recipe.name, fmt::format("weight_decay of segment {}", s), *segment.weight_decay,
-                  Range::non_negative);
-    }
+    check_segment(recipe.name, s, segment);
   }
   return std::move(recipe);
 }
@@ -240,9 +245,12 @@ void Stepper::use_memory_as(const CallersMemory& memory, bool start) {
   engine_ = std::monostate{};
   callers_scalars_ = nullptr;
   Progress progress;
-  ListState list;
-  scalars(progress, *engine, list);
-  std::uint64_t* const numbers = memory.scalars(list.scalars());
+  if (scalar_count_ == 0) {
+    ListState list;
+    scalars(progress, *engine, list);
+    scalar_count_ = list.scalars();
+  }
+  std::uint64_t* const numbers = memory.scalars(scalar_count_);
   if (!start) {
     ImportScalars take(memory, numbers);
     scalars(progress, *engine, take);
@@ -372,17 +380,8 @@ void Stepper::set_recipe(Recipe&& recipe) {
   if (recipe.segments.size() != recipe_.segments.size()) throw fail("the number of segments");
   const auto* next = std::get_if<TrainableSpec>(&recipe.estimator);
   auto* now = std::get_if<TrainableSpec>(&recipe_.estimator);
-  // Full-TO chose its form knowing this.
   const bool full = now != nullptr && now->structure == TrainableSpec::Structure::full;
-  for (std::size_t s = 0; s < recipe.segments.size(); ++s) {
-    const SegmentSpec& from = recipe_.segments[s];
-    const SegmentSpec& to = recipe.segments[s];
-    if (to.size != from.size) throw fail(fmt::format("the size of segment {}", s));
-    if (full && (to.lr.has_value() != from.lr.has_value() ||
-                 to.weight_decay.has_value() != from.weight_decay.has_value())) {
-      throw fail(fmt::format("whether segment {} has rates of its own", s));
-    }
-  }
+  for (std::size_t s = 0; s < recipe.segments.size(); ++s) check_change(s, recipe.segments[s]);
   if (full && recipe.projection.kind() != recipe_.projection.kind()) {
     throw fail("the kind of projection");
   }
@@ -411,9 +410,43 @@ void Stepper::set_recipe(Recipe&& recipe) {
   recipe_.on_nonfinite = recipe.on_nonfinite;
 }
 
-void Stepper::set_lr(const Schedule& lr) {
-  check_rate(recipe_.name, "lr", lr);
-  recipe_.lr = lr;
+void Stepper::set_rate(std::string_view option, const Schedule& rate) {
+  auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
+  Schedule* const field = option == "lr"                         ? &recipe_.lr
+                          : option == "alpha" && spec != nullptr ? &spec->alpha
+                          : option == "beta" && spec != nullptr  ? &spec->beta
+                                                                 : nullptr;
+  if (field == nullptr) {
+    throw std::invalid_argument(fmt::format("{}: Unknown rate '{}', expected {}", recipe_.name,
+                                            option, spec != nullptr ? "lr, alpha or beta" : "lr"));
+  }
+  check_rate(recipe_.name, std::string(option), rate);
+  *field = rate;
+}
+
+void Stepper::check_change(std::size_t segment, const SegmentSpec& to) const {
+  const auto fail = [&](const std::string& what) {
+    return std::invalid_argument(recipe_.name + ": " + what + " cannot change after construction");
+  };
+  const SegmentSpec& from = recipe_.segments[segment];
+  if (to.size != from.size) throw fail(fmt::format("the size of segment {}", segment));
+  // Full-TO chose its form knowing this.
+  const auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
+  const bool full = spec != nullptr && spec->structure == TrainableSpec::Structure::full;
+  if (full && (to.lr.has_value() != from.lr.has_value() ||
+               to.weight_decay.has_value() != from.weight_decay.has_value())) {
+    throw fail(fmt::format("whether segment {} has rates of its own", segment));
+  }
+}
+
+void Stepper::set_segment(std::size_t segment, const SegmentSpec& spec) {
+  if (segment >= recipe_.segments.size()) {
+    throw std::invalid_argument(fmt::format("{}: Invalid segment: {}, expected fewer than {}",
+                                            recipe_.name, segment, recipe_.segments.size()));
+  }
+  check_change(segment, spec);
+  check_segment(recipe_.name, segment, spec);
+  recipe_.segments[segment] = spec;
 }
 
 void Stepper::set_executor(std::shared_ptr<Executor> executor) {

@@ -53,7 +53,8 @@ class Stepper {
   void epoch_end();
   const Clock& clock() const { return progress_.clock; }
   std::uint64_t skipped() const { return progress_.skipped; }
-  void set_lr(const Schedule& lr);
+  void set_rate(std::string_view option, const Schedule& rate);
+  void set_segment(std::size_t segment, const SegmentSpec& spec);
   void set_executor(std::shared_ptr<Executor> executor);
   const Executor& executor() const { return *executor_; }
   void weights_changed();
@@ -94,6 +95,8 @@ class Stepper {
   std::vector<StateNeed> needs_of(const CallersMemory* memory) const;
   template <class T>
   void use_memory_as(const CallersMemory& memory, bool start);
+  /// Throws where a segment cannot have these, after construction.
+  void check_change(std::size_t segment, const SegmentSpec& to) const;
 
   Recipe recipe_;
   Layout layout_;
@@ -102,6 +105,7 @@ class Stepper {
   bool keep_estimate_ = false;
   StateOwner owner_ = StateOwner::engine;
   std::uint64_t* callers_scalars_ = nullptr;
+  std::size_t scalar_count_ = 0;  // once it is known
   std::shared_ptr<Executor> executor_;
   std::variant<std::monostate, FloatEngine, DoubleEngine> engine_;
   // What prepare() made for the first step; not a state yet.
