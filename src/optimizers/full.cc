@@ -81,7 +81,7 @@ double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element) 
   const auto t = static_cast<double>(rows);
   // M and X, and what grows with each row: their vectors, rates, x and y, the columns of M's bands,
   // with room to grow.
-  return vectors + 8 * t * (t + 1) + 800 * t + 8192 + sums_bytes(dimension, t);
+  return vectors + 8 * t * (t + 1) + 1024 * t + 8192 + sums_bytes(dimension, t);
 }
 
 template <class T>
