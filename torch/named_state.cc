@@ -10,6 +10,7 @@
 
 #include <bit>
 #include <charconv>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -45,6 +46,7 @@ std::map<std::string, torch::Tensor> Optimizer::state_of(const torch::Tensor& pa
     };
     if (const auto* floats = std::get_if<std::vector<float>>(&record.value)) part(*floats);
     if (const auto* doubles = std::get_if<std::vector<double>>(&record.value)) part(*doubles);
+    if (const auto* halves = std::get_if<std::vector<BFloat16>>(&record.value)) part(*halves);
   }
   return found;
 }
@@ -140,11 +142,13 @@ Json take_apart(const Unit& unit, const std::string& label, const Names& names,
                                  {"array", array},
                                  {"by", cut ? "parameter" : "unit"},
                                  {"size", values.size()},
-                                 {"type", sizeof(T) == 8 ? "F64" : "F32"}});
+                                 {"type", sizeof(T) == 8   ? "F64"
+                                          : sizeof(T) == 4 ? "F32"
+                                                           : "BF16"}});
       if (!cut) {
         const auto size = static_cast<std::int64_t>(values.size());
         at::Tensor flat = at::empty({size}, at::TensorOptions().dtype(tensor_type<T>()));
-        std::copy(values.begin(), values.end(), flat.data_ptr<T>());
+        std::memcpy(flat.data_ptr(), values.data(), values.size() * sizeof(T));
         parts.push_back({label, array, std::move(flat)});
         return;
       }
@@ -158,6 +162,8 @@ Json take_apart(const Unit& unit, const std::string& label, const Names& names,
       add(*floats);
     } else if (const auto* doubles = std::get_if<std::vector<double>>(&record.value)) {
       add(*doubles);
+    } else if (const auto* halves = std::get_if<std::vector<BFloat16>>(&record.value)) {
+      add(*halves);
     } else {
       json["records"].push_back(scalar_json(record));
     }
@@ -204,6 +210,8 @@ class Assembler {
       record.value = text_at(json, "text");
     } else if (text_at(json, "type") == "F64") {
       record.value = array<double>(json);
+    } else if (text_at(json, "type") == "BF16") {
+      record.value = array<BFloat16>(json);
     } else {
       record.value = array<float>(json);
     }
@@ -233,7 +241,8 @@ class Assembler {
     std::vector<T> values;
     if (text_at(json, "by") == "unit") {
       const at::Tensor flat = tensor<T>(label_ + "." + array).contiguous();
-      values.assign(flat.data_ptr<T>(), flat.data_ptr<T>() + flat.numel());
+      values.resize(static_cast<std::size_t>(flat.numel()));
+      std::memcpy(values.data(), flat.data_ptr(), values.size() * sizeof(T));
       return values;
     }
     values.resize(unit_.core().dimension());

@@ -17,10 +17,18 @@ void FullTOOptions::visit(detail::FieldVisitor& visitor) {
   visit_trainable(visitor);
   visitor.field("form", "form", form_);
   visitor.field("memory_limit", "memory_limit", memory_limit_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
   visitor.field("scope", "", scope_);
 }
 
-void DiagonalTOOptions::visit(detail::FieldVisitor& visitor) { visit_trainable(visitor); }
+void DiagonalTOOptions::visit(detail::FieldVisitor& visitor) {
+  visit_trainable(visitor);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
+}
 
 void RankOneTOOptions::visit(detail::FieldVisitor& visitor) {
   visit_trainable(visitor);
@@ -36,6 +44,9 @@ void AdamTOOptions::visit(detail::FieldVisitor& visitor) {
   visit_trainable(visitor);
   visitor.field("beta2", "beta2", beta2_);
   visitor.field("eps", "eps", eps_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void SGDOptions::visit(detail::FieldVisitor& visitor) {
@@ -48,12 +59,18 @@ void MomentumOptions::visit(detail::FieldVisitor& visitor) {
   visitor.field("weight_decay", "l2", weight_decay_);
   visitor.field("momentum", "momentum", momentum_);
   visitor.field("form", "form", form_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void NesterovOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
   visitor.field("weight_decay", "l2", weight_decay_);
   visitor.field("momentum", "momentum", momentum_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void AdagradOptions::visit(detail::FieldVisitor& visitor) {
@@ -61,6 +78,9 @@ void AdagradOptions::visit(detail::FieldVisitor& visitor) {
   visitor.field("weight_decay", "l2", weight_decay_);
   visitor.field("initial_accumulator_value", "initial_accumulator", initial_accumulator_value_);
   visitor.field("eps", "eps", eps_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
@@ -68,6 +88,9 @@ void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
   visitor.field("weight_decay", "l2", weight_decay_);
   visitor.field("beta2", "beta2", beta2_);
   visitor.field("eps", "eps", eps_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void AdamOptions::visit(detail::FieldVisitor& visitor) {
@@ -75,6 +98,9 @@ void AdamOptions::visit(detail::FieldVisitor& visitor) {
   visitor.field("weight_decay", "l2", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("eps", "eps", eps_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void AdamWOptions::visit(detail::FieldVisitor& visitor) {
@@ -82,12 +108,18 @@ void AdamWOptions::visit(detail::FieldVisitor& visitor) {
   visitor.field("weight_decay", "", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("eps", "eps", eps_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 void LionOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
   visitor.field("weight_decay", "", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
 }
 
 namespace detail {

@@ -3,6 +3,8 @@
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "parts.h"
@@ -11,19 +13,24 @@
 namespace tandem::optim {
 namespace {
 
+constexpr std::array kTypes = {std::pair(tensors::Type::f32, at::kFloat),
+                               std::pair(tensors::Type::f64, at::kDouble),
+                               std::pair(tensors::Type::bf16, at::kBFloat16)};
+
 /// A tensor of a file; its data may start at any address, so they are copied.
 NamedState::Part part_of(const tensors::Tensor& tensor) {
   // Names of parameters have dots too, and nobody asks for owner and array apart.
   const std::size_t dot = tensor.name.rfind('.');
   NamedState::Part part{tensor.name.substr(0, dot), "", {}};
   if (dot != std::string::npos) part.array = tensor.name.substr(dot + 1);
-  if (tensor.type != tensors::Type::f32 && tensor.type != tensors::Type::f64) {
-    throw StateError(fmt::format("Invalid state: tensor '{}' is {}, expected F32 or F64",
+  const auto known = std::find_if(kTypes.begin(), kTypes.end(),
+                                  [&](const auto& pair) { return pair.first == tensor.type; });
+  if (known == kTypes.end()) {
+    throw StateError(fmt::format("Invalid state: tensor '{}' is {}, expected F32, F64 or BF16",
                                  tensor.name, tensors::type_name(tensor.type)));
   }
   const std::vector<std::int64_t> shape(tensor.shape.begin(), tensor.shape.end());
-  const auto type = tensor.type == tensors::Type::f64 ? at::kDouble : at::kFloat;
-  part.tensor = at::empty(shape, at::TensorOptions().dtype(type));
+  part.tensor = at::empty(shape, at::TensorOptions().dtype(known->second));
   if (!tensor.bytes.empty()) {
     std::memcpy(part.tensor.data_ptr(), tensor.bytes.data(), tensor.bytes.size());
   }
@@ -36,11 +43,13 @@ void Optimizer::save_state(const std::string& path) const {
   const NamedState state = named_state(Owners::names);
   std::vector<tensors::Tensor> tensors;
   for (const auto& [owner, array, tensor] : state.parts) {
-    tensors.push_back(
-        {owner + "." + array,
-         tensor.scalar_type() == at::kDouble ? tensors::Type::f64 : tensors::Type::f32,
-         {tensor.sizes().begin(), tensor.sizes().end()},
-         {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
+    const auto* type = std::find_if(kTypes.begin(), kTypes.end(), [&](const auto& pair) {
+      return pair.second == tensor.scalar_type();
+    });
+    tensors.push_back({owner + "." + array,
+                       type->first,
+                       {tensor.sizes().begin(), tensor.sizes().end()},
+                       {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}});
   }
   tensors::write_safetensors(path, tensors, state.facts);
 }

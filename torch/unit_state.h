@@ -18,7 +18,8 @@ void load_from(tandem::Optimizer& optimizer, const std::string& bytes, const std
 
 template <class T>
 constexpr at::ScalarType tensor_type() {
-  return std::is_same_v<T, double> ? at::kDouble : at::kFloat;
+  if constexpr (std::is_same_v<T, BFloat16>) return at::kBFloat16;
+  return std::is_same_v<T, float> ? at::kFloat : at::kDouble;
 }
 
 /// Part of a flat array of the state in the parameter's shape: the same memory.

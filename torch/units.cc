@@ -201,6 +201,9 @@ std::vector<SegmentSpec> Unit::specs(const std::vector<Settings>& groups) const 
   std::vector<SegmentSpec> specs;
   for (const Member& member : members_) {
     SegmentSpec spec{member.count};
+    // A place of its own in the noise of rounded state, whatever else is trained beside it.
+    spec.first_element = (static_cast<std::uint64_t>(member.group) << 56) ^
+                         (static_cast<std::uint64_t>(member.index) << 36);
     if (several_groups_) {
       spec.lr = groups[member.group].lr;
       spec.weight_decay = groups[member.group].weight_decay;

@@ -17,4 +17,12 @@ enum class Form {
 /// `torch`, torch.optim.SGD's b = momentum b + g from g_1.
 enum class MomentumForm { ema, torch };
 
+/// How elementwise state is kept: as float (double for double weights), or as bfloat16, in half the
+/// memory.
+enum class StateType { full, bfloat16 };
+
+/// How float results become bfloat16 state. To nearest, an average that changes by less than a 256th
+/// of itself never changes: Adam's v stands still.
+enum class StateRounding { stochastic, nearest };
+
 }  // namespace tandem

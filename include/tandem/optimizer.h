@@ -41,6 +41,9 @@ struct SegmentSpec {
   std::size_t size = 0;
   std::optional<Schedule> lr = std::nullopt;
   std::optional<double> weight_decay = std::nullopt;
+  /// The number of its first element among all weights of a model whose parts are on several machines:
+  /// noise of rounding depends on it. Not set: as the segments follow each other.
+  std::optional<std::uint64_t> first_element = std::nullopt;
 };
 
 /// What a trainable optimizer saw in its last step; NaN before the first step, and always for the

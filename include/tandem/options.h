@@ -46,6 +46,14 @@ struct FullTOOptions {
   std::vector<double> initial_A = {};
   // d values; empty is 0.
   std::vector<double> initial_b = {};
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -69,6 +77,14 @@ struct DiagonalTOOptions {
   std::vector<double> initial_a = {};
   // d values; empty is 0.
   std::vector<double> initial_b = {};
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -142,6 +158,14 @@ struct AdamTOOptions {
   bool normalize = false;
   // See normalize; with 1e-8 prototypes diverged.
   double normalize_eps = 0.01;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -168,6 +192,14 @@ struct MomentumOptions {
   double momentum = 0.9;
   // ema is the paper's; its lr is 1 / (1 - momentum) of that of torch, b = m b + g from g_1.
   MomentumForm form = MomentumForm::ema;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -181,6 +213,14 @@ struct NesterovOptions {
   double decay = 1;
   // How much of b is kept.
   double momentum = 0.9;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -196,6 +236,14 @@ struct AdagradOptions {
   double initial_accumulator = 0;
   // Added to the root of v; torch's default.
   double eps = 1e-10;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -211,6 +259,14 @@ struct RMSPropOptions {
   double beta2 = 0.99;
   // Added to the root of v; torch's default.
   double eps = 1e-08;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -232,6 +288,14 @@ struct AdamOptions {
   bool correct_first = true;
   // Divides the second moment by 1 - beta2^t.
   bool correct_second = true;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};
@@ -253,6 +317,14 @@ struct AdamWOptions {
   bool correct_first = true;
   // Divides the second moment by 1 - beta2^t.
   bool correct_second = true;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0.01;
   Projection projection = {};
@@ -268,6 +340,14 @@ struct LionOptions {
   double beta1 = 0.9;
   // Of the average that is remembered.
   double beta2 = 0.99;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
   double l2 = 0;
   double weight_decay = 0;
   Projection projection = {};

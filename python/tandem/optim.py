@@ -66,6 +66,15 @@ class FullTO(Optimizer):
     memory_limit
         Bytes of state and workspace together; a fixed default, so that the form does not depend
         on the machine.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     scope
         Which parameters share one matrix: all of them (whole, as in the paper), those of a
         group, or each tensor for itself.
@@ -96,6 +105,9 @@ class FullTO(Optimizer):
         *,
         form: str = "automatic",
         memory_limit: int = 4 << 30,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         scope: str = "whole",
         weight_decay: float = 0.0,
         l2: float = 0.0,
@@ -124,6 +136,15 @@ class DiagonalTO(Optimizer):
         How fast A learns; 0 leaves momentum.
     beta
         How fast b learns; 0.1 is momentum 0.9.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     weight_decay
         Decoupled: multiplies the weights by `1 - lr * weight_decay`.
     l2
@@ -149,6 +170,9 @@ class DiagonalTO(Optimizer):
         alpha: float = 0.01,
         beta: float = 0.1,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         weight_decay: float = 0.0,
         l2: float = 0.0,
         normalize: bool = False,
@@ -294,6 +318,15 @@ class AdamTO(Optimizer):
         Of the average of squared gradients.
     eps
         Added to the root of the second moment.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     weight_decay
         Decoupled: multiplies the weights by `1 - lr * weight_decay`.
     l2
@@ -321,6 +354,9 @@ class AdamTO(Optimizer):
         *,
         beta2: float = 0.999,
         eps: float = 1e-08,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         weight_decay: float = 0.0,
         l2: float = 0.0,
         normalize: bool = False,
@@ -382,6 +418,15 @@ class Momentum(Optimizer):
         Adds `weight_decay * w` to the gradient, as torch does.
     form
         ema is the paper's; its lr is 1 / (1 - momentum) of that of torch, b = m b + g from g_1.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -396,6 +441,9 @@ class Momentum(Optimizer):
         weight_decay: float = 0.0,
         *,
         form: str = "ema",
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,
@@ -418,6 +466,15 @@ class Nesterov(Optimizer):
         How much of b is kept.
     weight_decay
         Adds `weight_decay * w` to the gradient, as torch does.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -431,6 +488,9 @@ class Nesterov(Optimizer):
         momentum: float = 0.9,
         weight_decay: float = 0.0,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,
@@ -455,6 +515,15 @@ class Adagrad(Optimizer):
         Where v starts.
     eps
         Added to the root of v; torch's default.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -469,6 +538,9 @@ class Adagrad(Optimizer):
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,
@@ -493,6 +565,15 @@ class RMSProp(Optimizer):
         Added to the root of v; torch's default.
     weight_decay
         Adds `weight_decay * w` to the gradient, as torch does.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -507,6 +588,9 @@ class RMSProp(Optimizer):
         eps: float = 1e-08,
         weight_decay: float = 0.0,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,
@@ -531,6 +615,15 @@ class Adam(Optimizer):
         Added to the root of the second moment.
     weight_decay
         Adds `weight_decay * w` to the gradient, as torch does.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -545,6 +638,9 @@ class Adam(Optimizer):
         eps: float = 1e-08,
         weight_decay: float = 0.0,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,
@@ -569,6 +665,15 @@ class AdamW(Optimizer):
         Added to the root of the second moment.
     weight_decay
         Decoupled: multiplies the weights by `1 - lr * weight_decay`.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -583,6 +688,9 @@ class AdamW(Optimizer):
         eps: float = 1e-08,
         weight_decay: float = 0.01,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,
@@ -605,6 +713,15 @@ class Lion(Optimizer):
         Of the average that gives the direction. Of the average that is remembered.
     weight_decay
         Decoupled: multiplies the weights by `1 - lr * weight_decay`.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
     params, on_nonfinite, stochastic_rounding, seed
         As of all, see Optimizer.
     """
@@ -618,6 +735,9 @@ class Lion(Optimizer):
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
         *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
         on_nonfinite: str = "raise",
         stochastic_rounding: bool = False,
         seed: int = 0,

@@ -33,6 +33,13 @@ constexpr char kNumber = 'n';
 constexpr char kText = 't';
 constexpr char kFloats = 'f';
 constexpr char kDoubles = 'd';
+constexpr char kHalves = 'h';  // bfloat16
+
+template <class T>
+constexpr char array_kind() {
+  if constexpr (std::is_same_v<T, BFloat16>) return kHalves;
+  return std::is_same_v<T, float> ? kFloats : kDoubles;
+}
 
 std::string kind_name(char kind) {
   switch (kind) {
@@ -46,6 +53,8 @@ std::string kind_name(char kind) {
       return "float array";
     case kDoubles:
       return "double array";
+    case kHalves:
+      return "bfloat16 array";
     default:
       return fmt::format("unknown kind {:#04x}", static_cast<unsigned char>(kind));
   }
@@ -114,28 +123,18 @@ std::uint64_t total_of(std::span<const std::span<T>> parts) {
 }  // namespace
 
 template <class T>
-void StateWriter::parts_of(char kind, std::string_view name,
-                           std::span<const std::span<const T>> parts) {
-  header(kind, name);
+void StateWriter::array_in_parts(std::string_view name, std::span<const std::span<const T>> parts) {
+  header(array_kind<T>(), name);
   const std::uint64_t length = total_of(parts);
   bytes(&length, sizeof length);
   for (const std::span<const T> part : parts) bytes(part.data(), part.size_bytes());
 }
-
-void StateWriter::array_in_parts(std::string_view name,
-                                 std::span<const std::span<const float>> parts) {
-  parts_of(kFloats, name, parts);
-}
-void StateWriter::array_in_parts(std::string_view name,
-                                 std::span<const std::span<const double>> parts) {
-  parts_of(kDoubles, name, parts);
-}
-void StateWriter::array(std::string_view name, std::span<const float> values) {
-  array_in_parts(name, std::span(&values, 1));
-}
-void StateWriter::array(std::string_view name, std::span<const double> values) {
-  array_in_parts(name, std::span(&values, 1));
-}
+template void StateWriter::array_in_parts(std::string_view,
+                                          std::span<const std::span<const float>>);
+template void StateWriter::array_in_parts(std::string_view,
+                                          std::span<const std::span<const double>>);
+template void StateWriter::array_in_parts(std::string_view,
+                                          std::span<const std::span<const BFloat16>>);
 
 void StateWriter::finish() {
   const std::uint64_t checksum = XXH3_64bits_digest(&hash_->state);
@@ -228,8 +227,8 @@ std::string StateReader::text(std::string_view name) {
 }
 
 template <class T>
-void StateReader::parts_of(char kind, std::string_view name, std::span<const std::span<T>> parts) {
-  header(kind, name);
+void StateReader::array_in_parts(std::string_view name, std::span<const std::span<T>> parts) {
+  header(array_kind<T>(), name);
   std::uint64_t length = 0;
   bytes(&length, sizeof length);
   if (const std::uint64_t expected = total_of(parts); length != expected) {
@@ -238,19 +237,9 @@ void StateReader::parts_of(char kind, std::string_view name, std::span<const std
   }
   for (const std::span<T> part : parts) bytes(part.data(), part.size_bytes());
 }
-
-void StateReader::array_in_parts(std::string_view name, std::span<const std::span<float>> parts) {
-  parts_of(kFloats, name, parts);
-}
-void StateReader::array_in_parts(std::string_view name, std::span<const std::span<double>> parts) {
-  parts_of(kDoubles, name, parts);
-}
-void StateReader::array(std::string_view name, std::span<float> values) {
-  array_in_parts(name, std::span<const std::span<float>>(&values, 1));
-}
-void StateReader::array(std::string_view name, std::span<double> values) {
-  array_in_parts(name, std::span<const std::span<double>>(&values, 1));
-}
+template void StateReader::array_in_parts(std::string_view, std::span<const std::span<float>>);
+template void StateReader::array_in_parts(std::string_view, std::span<const std::span<double>>);
+template void StateReader::array_in_parts(std::string_view, std::span<const std::span<BFloat16>>);
 
 void StateReader::finish() {
   const std::uint64_t expected = XXH3_64bits_digest(&hash_->state);
@@ -342,6 +331,9 @@ std::vector<StateRecord> state_records(std::string_view bytes) {
         break;
       case kDoubles:
         record.value = cursor.array<double>();
+        break;
+      case kHalves:
+        record.value = cursor.array<BFloat16>();
         break;
       default:
         throw StateError(

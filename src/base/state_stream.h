@@ -4,6 +4,8 @@
 // file claims is believed before it is checked.
 #pragma once
 
+#include <tandem/bfloat16.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
@@ -27,17 +29,22 @@ class StateWriter {
   void count(std::string_view name, std::uint64_t value);
   void number(std::string_view name, double value);
   void text(std::string_view name, std::string_view value);
-  void array(std::string_view name, std::span<const float> values);
-  void array(std::string_view name, std::span<const double> values);
-  /// One array whose values lie in several places, one after the other.
-  void array_in_parts(std::string_view name, std::span<const std::span<const float>> parts);
-  void array_in_parts(std::string_view name, std::span<const std::span<const double>> parts);
+  void array(std::string_view name, std::span<const float> values) { one<float>(name, values); }
+  void array(std::string_view name, std::span<const double> values) { one<double>(name, values); }
+  void array(std::string_view name, std::span<const BFloat16> values) {
+    one<BFloat16>(name, values);
+  }
+  /// One array whose values lie in several places, one after the other. T: float, double, BFloat16.
+  template <class T>
+  void array_in_parts(std::string_view name, std::span<const std::span<const T>> parts);
   /// Writes the checksum; throws std::runtime_error if the stream did not take everything.
   void finish();
 
  private:
   template <class T>
-  void parts_of(char kind, std::string_view name, std::span<const std::span<const T>> parts);
+  void one(std::string_view name, std::span<const T> values) {
+    array_in_parts<T>(name, std::span<const std::span<const T>>(&values, 1));
+  }
   void header(char kind, std::string_view name);
   void bytes(const void* data, std::size_t size);
 
@@ -60,16 +67,19 @@ class StateReader {
   double number(std::string_view name);
   std::string text(std::string_view name);
   /// Fills `values`; an array of another length in the file is an error.
-  void array(std::string_view name, std::span<float> values);
-  void array(std::string_view name, std::span<double> values);
-  void array_in_parts(std::string_view name, std::span<const std::span<float>> parts);
-  void array_in_parts(std::string_view name, std::span<const std::span<double>> parts);
+  void array(std::string_view name, std::span<float> values) { one<float>(name, values); }
+  void array(std::string_view name, std::span<double> values) { one<double>(name, values); }
+  void array(std::string_view name, std::span<BFloat16> values) { one<BFloat16>(name, values); }
+  template <class T>
+  void array_in_parts(std::string_view name, std::span<const std::span<T>> parts);
   /// Checks the checksum. Nothing that was read may be used before.
   void finish();
 
  private:
   template <class T>
-  void parts_of(char kind, std::string_view name, std::span<const std::span<T>> parts);
+  void one(std::string_view name, std::span<T> values) {
+    array_in_parts<T>(name, std::span<const std::span<T>>(&values, 1));
+  }
   void header(char kind, std::string_view name);
   void bytes(void* data, std::size_t size);
 
@@ -82,7 +92,9 @@ class StateReader {
 /// dictionary.
 struct StateRecord {
   std::string name;
-  std::variant<std::uint64_t, double, std::string, std::vector<float>, std::vector<double>> value;
+  std::variant<std::uint64_t, double, std::string, std::vector<float>, std::vector<double>,
+               std::vector<BFloat16>>
+      value;
 };
 
 /// All records of a saved state, in order. Throws StateError for what is damaged.

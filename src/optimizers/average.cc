@@ -23,7 +23,7 @@ class Average : public Estimator<T> {
  public:
   Average(const detail::Recipe& recipe, const detail::AverageSpec& spec, const Layout& layout,
           StateOwner owner)
-      : spec_(spec), names_(recipe.carried), m_(layout, owner) {
+      : spec_(spec), names_(recipe.carried), m_(layout, owner, recipe.storage) {
     for (const detail::CarriedScalar& scalar : names_) carried_.push_back(scalar.initial);
   }
 
@@ -43,20 +43,25 @@ class Average : public Estimator<T> {
     streams.first = m_.part(segment);
     return streams;
   }
+  kernels::NarrowStreams narrow_streams(std::size_t segment) override {
+    kernels::NarrowStreams streams;
+    streams.first = m_.half_part(segment);
+    return streams;
+  }
   std::size_t state_bytes() const override { return m_.bytes(); }
   void scalars(StateVisitor& visitor) override {
     for (std::size_t i = 0; i < names_.size(); ++i) {
       visitor.number(names_[i].name.c_str(), carried_[i]);
     }
   }
-  void arrays(StateVisitor& visitor) override { visitor.array("m", m_); }
+  void arrays(StateVisitor& visitor) override { m_.visit("m", visitor); }
   void start() override { m_.start_from({}); }
 
  private:
   const detail::AverageSpec& spec_;
   std::vector<detail::CarriedScalar> names_;
   std::vector<double> carried_;
-  StateArray<T> m_;
+  ElementState<T> m_;
 };
 
 }  // namespace

@@ -24,6 +24,9 @@ rules::Values values_of(const FullTOOptions& o) {
   values.set("normalize_eps", o.normalize_eps);
   values.set("initial_A", o.initial_A);
   values.set("initial_b", o.initial_b);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -41,6 +44,9 @@ rules::Values values_of(const DiagonalTOOptions& o) {
   values.set("normalize_eps", o.normalize_eps);
   values.set("initial_a", o.initial_a);
   values.set("initial_b", o.initial_b);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -92,6 +98,9 @@ rules::Values values_of(const AdamTOOptions& o) {
   values.set("eps", o.eps);
   values.set("normalize", o.normalize);
   values.set("normalize_eps", o.normalize_eps);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -116,6 +125,9 @@ rules::Values values_of(const MomentumOptions& o) {
   values.set("decay", o.decay);
   values.set("momentum", o.momentum);
   values.set("form", o.form);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -128,6 +140,9 @@ rules::Values values_of(const NesterovOptions& o) {
   values.set("lr", o.lr);
   values.set("decay", o.decay);
   values.set("momentum", o.momentum);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -141,6 +156,9 @@ rules::Values values_of(const AdagradOptions& o) {
   values.set("decay", o.decay);
   values.set("initial_accumulator", o.initial_accumulator);
   values.set("eps", o.eps);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -154,6 +172,9 @@ rules::Values values_of(const RMSPropOptions& o) {
   values.set("decay", o.decay);
   values.set("beta2", o.beta2);
   values.set("eps", o.eps);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -170,6 +191,9 @@ rules::Values values_of(const AdamOptions& o) {
   values.set("eps", o.eps);
   values.set("correct_first", o.correct_first);
   values.set("correct_second", o.correct_second);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -186,6 +210,9 @@ rules::Values values_of(const AdamWOptions& o) {
   values.set("eps", o.eps);
   values.set("correct_first", o.correct_first);
   values.set("correct_second", o.correct_second);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);
@@ -199,6 +226,9 @@ rules::Values values_of(const LionOptions& o) {
   values.set("decay", o.decay);
   values.set("beta1", o.beta1);
   values.set("beta2", o.beta2);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
   values.set("l2", o.l2);
   values.set("weight_decay", o.weight_decay);
   values.set("projection", o.projection);

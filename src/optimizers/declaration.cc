@@ -43,10 +43,14 @@ const std::vector<std::string>& choices_of(std::string_view enumeration) {
   static const std::vector<std::string> kOnNonFinite = {"raise", "skip", "ignore"};
   static const std::vector<std::string> kForm = {"automatic", "dense", "span"};
   static const std::vector<std::string> kMomentumForm = {"ema", "torch"};
+  static const std::vector<std::string> kStateType = {"full", "bfloat16"};
+  static const std::vector<std::string> kStateRounding = {"stochastic", "nearest"};
   static const std::vector<std::string> kNone;
   if (enumeration == "OnNonFinite") return kOnNonFinite;
   if (enumeration == "Form") return kForm;
   if (enumeration == "MomentumForm") return kMomentumForm;
+  if (enumeration == "StateType") return kStateType;
+  if (enumeration == "StateRounding") return kStateRounding;
   return kNone;
 }
 
@@ -73,6 +77,18 @@ std::vector<Option> complete_options(const Declaration& rule) {
                                         : "lr is multiplied by decay^epoch.")
                     .not_in_torch());
   std::remove_copy_if(rule.options.begin(), rule.options.end(), std::back_inserter(all), is_rate);
+  if (rule.narrow_state) {
+    all.push_back(choice("state", "StateType", 0,
+                         "How state is kept: full is float (double for double weights), bfloat16 "
+                         "takes half the memory.")
+                      .in_torch("state_type"));
+    all.push_back(choice("state_rounding", "StateRounding", 0,
+                         "Of bfloat16 state; to nearest, an average that changes by less than a "
+                         "256th of itself never changes."));
+    all.push_back(count("state_seed", 0, Range::non_negative,
+                        "Of the noise of stochastic rounding, which depends on it, the step, the "
+                        "array and the element's number, and on nothing else."));
+  }
   all.push_back(
       number("l2", 0, Range::non_negative, "Adds l2 * w to the gradient.")
           .in_torch(rule.torch_decouples ? (rule.trainable() ? "" : "-") : "weight_decay"));

@@ -128,6 +128,7 @@ struct Declaration {
   /// What torch calls its own, and what of it is not here: "torch.optim.Adam, without amsgrad".
   std::string torch_counterpart = {};
   double weight_decay = 0;          // the default
+  bool narrow_state = true;         // state can be kept in bfloat16
   bool hand_written_class = false;  // the C++ class has members of its own: <tandem/full_to.h>
 
   bool trainable() const { return !weights_per_estimate.empty(); }

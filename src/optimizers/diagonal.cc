@@ -10,8 +10,9 @@ namespace {
 template <class T>
 class Diagonal : public TrainableEstimator<T> {
  public:
-  Diagonal(const detail::TrainableSpec& spec, const Layout& layout, StateOwner owner)
-      : TrainableEstimator<T>(spec), a_(layout, owner), b_(layout, owner) {}
+  Diagonal(const detail::TrainableSpec& spec, const Layout& layout, StateOwner owner,
+           const detail::StateStorage& storage)
+      : TrainableEstimator<T>(spec), a_(layout, owner, storage), b_(layout, owner, storage) {}
 
   kernels::EstimatorStage stage() const override {
     return this->normalize() ? kernels::EstimatorStage::diagonal_normalized
@@ -29,6 +30,12 @@ class Diagonal : public TrainableEstimator<T> {
     streams.second = b_.part(segment);
     return streams;
   }
+  kernels::NarrowStreams narrow_streams(std::size_t segment) override {
+    kernels::NarrowStreams streams;
+    streams.first = a_.half_part(segment);
+    streams.second = b_.half_part(segment);
+    return streams;
+  }
   void finish(const Step<T>&, const Outcome& outcome) override {
     kernels::PassSums total;
     for (const kernels::PassSums& sums : outcome.sums) {
@@ -42,8 +49,8 @@ class Diagonal : public TrainableEstimator<T> {
   std::size_t state_bytes() const override { return a_.bytes() + b_.bytes(); }
   void scalars(StateVisitor& visitor) override { visit_diagnostics(visitor, this->last_); }
   void arrays(StateVisitor& visitor) override {
-    visitor.array("a", a_);
-    visitor.array("b", b_);
+    a_.visit("a", visitor);
+    b_.visit("b", visitor);
   }
   void start() override {
     a_.start_from(this->spec().initial_a);
@@ -51,20 +58,22 @@ class Diagonal : public TrainableEstimator<T> {
   }
 
  private:
-  StateArray<T> a_;
-  StateArray<T> b_;
+  ElementState<T> a_;
+  ElementState<T> b_;
 };
 
 }  // namespace
 
 template <class T>
 std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec, const Layout& layout,
-                                            StateOwner owner) {
-  return std::make_unique<Diagonal<T>>(spec, layout, owner);
+                                            StateOwner owner, const detail::StateStorage& storage) {
+  return std::make_unique<Diagonal<T>>(spec, layout, owner, storage);
 }
 template std::unique_ptr<Estimator<float>> make_diagonal(const detail::TrainableSpec&,
-                                                         const Layout&, StateOwner);
+                                                         const Layout&, StateOwner,
+                                                         const detail::StateStorage&);
 template std::unique_ptr<Estimator<double>> make_diagonal(const detail::TrainableSpec&,
-                                                          const Layout&, StateOwner);
+                                                          const Layout&, StateOwner,
+                                                          const detail::StateStorage&);
 
 }  // namespace tandem

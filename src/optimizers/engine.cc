@@ -50,16 +50,24 @@ Engine<T>::Engine(const detail::Recipe& recipe, const Layout& layout, StateOwner
       sums_(layout.blocks()),
       scalars_(layout.segments()),
       rates_(layout.segments()),
-      streams_(layout.segments()) {
+      streams_(layout.segments()),
+      narrow_streams_(layout.segments()) {
   check_starting_values<T>(recipe);
   if (recipe.scaling.stage == kernels::ScalingStage::second_moment) {
-    moment_ = StateArray<T>(layout, owner);
+    moment_ = ElementState<T>(layout, owner, recipe.storage);
   }
+  if (!recipe.storage.narrow()) return;
+  if (std::is_same_v<T, double>) {
+    throw std::invalid_argument(recipe.name +
+                                ": Invalid state: bfloat16, expected full for double weights");
+  }
+  // Full-TO keeps its matrix in bfloat16 by itself.
+  narrow_pass_ = kernels::narrow_pass(estimator_->stage(), recipe.scaling.stage);
 }
 
 template <class T>
 void Engine<T>::arrays(StateVisitor& visitor) {
-  if (!moment_.empty()) visitor.array("v", moment_);
+  if (!moment_.empty()) moment_.visit("v", visitor);
   estimator_->arrays(visitor);
 }
 
@@ -68,7 +76,7 @@ void Engine<T>::start() {
   if (recipe_.scaling.initial == 0) {
     moment_.start_from({});
   } else {
-    moment_.fill(static_cast<T>(recipe_.scaling.initial));
+    moment_.fill(recipe_.scaling.initial);
   }
   estimator_->start();
 }
@@ -276,8 +284,15 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
   }
   for (std::size_t s = 0; s < streams_.size(); ++s) {
     streams_[s] = estimator_->streams(s);
-    if (!moment_.empty()) streams_[s].moment = moment_.part(s);
+    streams_[s].moment = moment_.part(s);
+    narrow_streams_[s] = estimator_->narrow_streams(s);
+    narrow_streams_[s].moment = moment_.half_part(s);
   }
+  // A stream of its own: weights may be rounded with the same seed.
+  constexpr std::uint64_t kStateStream = 0x5354415445ULL;
+  kernels::StateRounding rounding{
+      .stochastic = recipe_.storage.rounding == StateRounding::stochastic,
+      .key = Random(recipe_.storage.seed ^ kStateStream, step.clock.step).bits()};
   const T* given = estimator_->estimate();
   const auto shifted = [](auto* stream, std::size_t by) {
     return stream == nullptr ? nullptr : stream + by;
@@ -285,6 +300,20 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
   const auto pass = [&](const Layout::Block& block) {
     kernels::PassSums sums;  // none, where the block is left out
     reach(block, [&](T* weights, const T* gradient) {
+      if constexpr (std::is_same_v<T, float>) {
+        if (narrow_pass_ != nullptr) {
+          const kernels::NarrowStreams& base = narrow_streams_[block.segment];
+          kernels::StateRounding own = rounding;
+          own.first_element = block.flat;
+          const auto first_element = recipe_.segments[block.segment].first_element;
+          if (first_element) own.first_element = *first_element + block.begin;
+          narrow_pass_({weights, gradient, shifted(base.first, block.begin),
+                        shifted(base.second, block.begin), shifted(base.moment, block.begin),
+                        shifted(estimate_.data(), block.flat)},
+                       scalars_[block.segment], own, block.count, &sums);
+          return;
+        }
+      }
       const kernels::PassStreams<T>& base = streams_[block.segment];
       const kernels::PassStreams<T> streams{weights,
                                             gradient,
@@ -493,7 +522,7 @@ template <class T>
 void Engine<T>::save(StateWriter& writer) const {
   if (!moment_.empty()) {
     WriteState write(writer);
-    write.array("v", const_cast<StateArray<T>&>(moment_));  // which only reads it
+    const_cast<ElementState<T>&>(moment_).visit("v", write);  // which only reads it
   }
   estimator_->save(writer);
 }
@@ -502,7 +531,7 @@ template <class T>
 void Engine<T>::load(StateReader& reader) {
   if (!moment_.empty()) {
     ReadState read(reader);
-    read.array("v", moment_);
+    moment_.visit("v", read);
   }
   estimator_->load(reader);
 }

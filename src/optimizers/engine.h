@@ -105,7 +105,8 @@ class Engine {
   const Layout& layout_;
   std::unique_ptr<Estimator<T>> estimator_;
   kernels::Pass<T> pass_;
-  StateArray<T> moment_;                          // second moment, where the scaling has one
+  kernels::NarrowPass narrow_pass_ = nullptr;     // where state is kept in bfloat16
+  ElementState<T> moment_;                        // second moment, where the scaling has one
   Buffer<T> estimate_;                            // G of the last step, where it is kept
   Buffer<T> wide_weights_, wide_gradient_;        // of bfloat16 ones, where a rule needs them whole
   std::vector<Segment<float>> wide_;              // the same as segments
@@ -118,7 +119,8 @@ class Engine {
   };
   std::vector<Rates> rates_;                      // a segment each, of the step under way
   std::vector<kernels::PassStreams<T>> streams_;  // the same
-  std::size_t first_bad_ = 0;                     // where gather found what is not finite
+  std::vector<kernels::NarrowStreams> narrow_streams_;
+  std::size_t first_bad_ = 0;  // where gather found what is not finite
 };
 
 }  // namespace tandem

@@ -89,7 +89,7 @@ std::unique_ptr<Estimator<T>> make_estimator(const detail::Recipe& recipe, const
   const auto& trainable = std::get<detail::TrainableSpec>(recipe.estimator);
   switch (trainable.structure) {
     case detail::TrainableSpec::Structure::diagonal:
-      return make_diagonal<T>(trainable, layout, owner);
+      return make_diagonal<T>(trainable, layout, owner, recipe.storage);
     case detail::TrainableSpec::Structure::rank_one:
       return make_rank_one<T>(trainable, layout, owner);
     case detail::TrainableSpec::Structure::block:

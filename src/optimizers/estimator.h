@@ -14,6 +14,7 @@
 
 #include "base/buffer.h"
 #include "base/state_stream.h"
+#include "kernels/narrow_pass.h"
 #include "kernels/pass.h"
 #include "optimizers/layout.h"
 #include "optimizers/recipe.h"
@@ -66,6 +67,8 @@ class Estimator {
                      kernels::PassScalars<T>& scalars) = 0;
   /// The arrays that the stage reads and writes in a segment; those it does not have are null.
   virtual kernels::PassStreams<T> streams(std::size_t /*segment*/) { return {}; }
+  /// The same where they are kept in bfloat16.
+  virtual kernels::NarrowStreams narrow_streams(std::size_t /*segment*/) { return {}; }
   /// The whole estimate, all segments in one array, where `ready` computed it: stage `given`.
   virtual const T* estimate() const { return nullptr; }
   /// After the pass and the projection. Does not allocate.
@@ -145,7 +148,7 @@ std::unique_ptr<Estimator<T>> make_average(const detail::Recipe& recipe, const L
                                            StateOwner owner);
 template <class T>
 std::unique_ptr<Estimator<T>> make_diagonal(const detail::TrainableSpec& spec, const Layout& layout,
-                                            StateOwner owner);
+                                            StateOwner owner, const detail::StateStorage& storage);
 template <class T>
 std::unique_ptr<Estimator<T>> make_rank_one(const detail::TrainableSpec& spec, const Layout& layout,
                                             StateOwner owner);

@@ -7,6 +7,7 @@
 #include <tandem/options.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -77,12 +78,22 @@ struct CarriedScalar {
   double initial = 0;
 };
 
+/// How arrays of state are kept.
+struct StateStorage {
+  StateType type = StateType::full;
+  StateRounding rounding = StateRounding::stochastic;
+  std::uint64_t seed = 0;
+
+  bool narrow() const { return type == StateType::bfloat16; }
+};
+
 struct Recipe {
   std::string name;
   std::vector<SegmentSpec> segments;
   EstimatorSpec estimator;
   ScalingSpec scaling;
   std::vector<CarriedScalar> carried = {};
+  StateStorage storage = {};
   // update
   Schedule lr = 0;
   double decay = 1;

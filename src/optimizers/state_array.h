@@ -16,7 +16,9 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "kernels/narrow.h"
 #include "optimizers/layout.h"
+#include "optimizers/recipe.h"
 
 namespace tandem {
 
@@ -25,6 +27,7 @@ enum class StateOwner { engine, caller };
 
 template <class T>
 constexpr ElementType element_type() {
+  if constexpr (std::is_same_v<T, BFloat16>) return ElementType::bfloat16;
   return std::is_same_v<T, float> ? ElementType::float32 : ElementType::float64;
 }
 
@@ -91,8 +94,8 @@ class StateArray {
   std::span<const T> span() const { return span(0); }
 
   StateOwner owner() const { return owner_; }
-  void fill(T value) {
-    for (std::size_t p = 0; p < parts(); ++p) std::fill_n(data_[p], sizes_[p], value);
+  void fill(double value) {
+    for (std::size_t p = 0; p < parts(); ++p) std::fill_n(data_[p], sizes_[p], as_element(value));
   }
   /// As many values as it has elements, or none: then all are 0. Memory of its own is 0 already, and
   /// not touched before it is used.
@@ -100,11 +103,22 @@ class StateArray {
     if (values.empty() && owner_ == StateOwner::engine) return;
     std::size_t at = 0;
     for (std::size_t p = 0; p < parts(); ++p) {
-      for (T& element : span(p)) element = values.empty() ? T{0} : static_cast<T>(values[at++]);
+      for (T& element : span(p)) element = as_element(values.empty() ? 0 : values[at++]);
     }
   }
 
  private:
+  static T as_element(double value) {
+    if constexpr (std::is_same_v<T, BFloat16>) {
+      const auto wide = static_cast<float>(value);
+      BFloat16 element;
+      kernels::narrow(&wide, 1, &element);
+      return element;
+    } else {
+      return static_cast<T>(value);
+    }
+  }
+
   StateOwner owner_ = StateOwner::engine;
   bool like_weights_ = false;
   std::vector<std::size_t> sizes_;
@@ -122,6 +136,7 @@ class StateVisitor {
   virtual void number(const char* name, double& value) = 0;
   virtual void array(const char* name, StateArray<float>& array) = 0;
   virtual void array(const char* name, StateArray<double>& array) = 0;
+  virtual void array(const char* name, StateArray<BFloat16>& array) = 0;
 
   /// The same for what is kept as a bool or an enum.
   template <class Small>
@@ -130,6 +145,43 @@ class StateVisitor {
     count(name, wide, most);
     value = static_cast<Small>(wide);
   }
+};
+
+/// An array with an element for each weight, in the type of the weights or in bfloat16.
+template <class T>
+class ElementState {
+ public:
+  ElementState() = default;
+  ElementState(const Layout& layout, StateOwner owner, const detail::StateStorage& storage)
+      : narrow_(storage.narrow()) {
+    if (narrow_) {
+      half_ = StateArray<BFloat16>(layout, owner);
+    } else {
+      full_ = StateArray<T>(layout, owner);
+    }
+  }
+
+  bool empty() const { return full_.empty() && half_.empty(); }
+  std::size_t bytes() const { return narrow_ ? half_.bytes() : full_.bytes(); }
+  /// Of a segment; null where it is kept in the other type.
+  T* part(std::size_t segment) { return narrow_ || empty() ? nullptr : full_.part(segment); }
+  BFloat16* half_part(std::size_t segment) { return narrow_ ? half_.part(segment) : nullptr; }
+  void visit(const char* name, StateVisitor& visitor) {
+    if (narrow_) {
+      visitor.array(name, half_);
+    } else {
+      visitor.array(name, full_);
+    }
+  }
+  void start_from(std::span<const double> values) {
+    narrow_ ? half_.start_from(values) : full_.start_from(values);
+  }
+  void fill(double value) { narrow_ ? half_.fill(value) : full_.fill(value); }
+
+ private:
+  bool narrow_ = false;
+  StateArray<T> full_;
+  StateArray<BFloat16> half_;
 };
 
 inline void visit_diagnostics(StateVisitor& visitor, Diagnostics& last) {

@@ -9,7 +9,8 @@
 namespace tandem::detail {
 
 std::size_t planned_state_bytes(const Recipe& recipe, std::size_t dimension) {
-  const std::size_t vector = dimension * sizeof(float);
+  const std::size_t element = recipe.storage.narrow() ? sizeof(BFloat16) : sizeof(float);
+  const std::size_t vector = dimension * element;
   std::size_t bytes = recipe.scaling.stage == kernels::ScalingStage::second_moment ? vector : 0;
   if (std::holds_alternative<AverageSpec>(recipe.estimator)) return bytes + vector;
   const auto* spec = std::get_if<TrainableSpec>(&recipe.estimator);
@@ -26,7 +27,7 @@ std::size_t planned_state_bytes(const Recipe& recipe, std::size_t dimension) {
     }
     case TrainableSpec::Structure::full:
       if (planned_form(recipe, dimension, sizeof(float)).form == Form::span) return bytes;
-      return bytes + vector + dimension * vector;
+      return bytes + dimension * sizeof(float) + dimension * vector;
   }
   return bytes;
 }

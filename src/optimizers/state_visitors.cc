@@ -30,19 +30,21 @@ template <class T>
 void WriteState::write(const char* name, const StateArray<T>& array) {
   std::vector<std::span<const T>> parts;
   for (std::size_t p = 0; p < array.parts(); ++p) parts.push_back(array.span(p));
-  writer_.array_in_parts(name, std::span<const std::span<const T>>(parts));
+  writer_.array_in_parts<T>(name, parts);
 }
 template void WriteState::write(const char*, const StateArray<float>&);
 template void WriteState::write(const char*, const StateArray<double>&);
+template void WriteState::write(const char*, const StateArray<BFloat16>&);
 
 template <class T>
 void ReadState::read(const char* name, StateArray<T>& array) {
   std::vector<std::span<T>> parts;
   for (std::size_t p = 0; p < array.parts(); ++p) parts.push_back(array.span(p));
-  reader_.array_in_parts(name, std::span<const std::span<T>>(parts));
+  reader_.array_in_parts<T>(name, parts);
 }
 template void ReadState::read(const char*, StateArray<float>&);
 template void ReadState::read(const char*, StateArray<double>&);
+template void ReadState::read(const char*, StateArray<BFloat16>&);
 
 std::vector<StateNeed> ListState::take() {
   StateNeed scalars{kScalars, ElementType::uint64, false, {scalars_.size()}, std::move(scalars_)};

@@ -24,6 +24,7 @@ class WriteState : public StateVisitor {
   void number(const char* name, double& value) override { writer_.number(name, value); }
   void array(const char* name, StateArray<float>& array) override { write(name, array); }
   void array(const char* name, StateArray<double>& array) override { write(name, array); }
+  void array(const char* name, StateArray<BFloat16>& array) override { write(name, array); }
 
  private:
   template <class T>
@@ -41,6 +42,7 @@ class ReadState : public StateVisitor {
   void number(const char* name, double& value) override { value = reader_.number(name); }
   void array(const char* name, StateArray<float>& array) override { read(name, array); }
   void array(const char* name, StateArray<double>& array) override { read(name, array); }
+  void array(const char* name, StateArray<BFloat16>& array) override { read(name, array); }
 
  private:
   template <class T>
@@ -57,6 +59,7 @@ class ListState : public StateVisitor {
   void number(const char* name, double&) override { scalars_.push_back({name, true}); }
   void array(const char* name, StateArray<float>& array) override { list(name, array); }
   void array(const char* name, StateArray<double>& array) override { list(name, array); }
+  void array(const char* name, StateArray<BFloat16>& array) override { list(name, array); }
   std::size_t scalars() const { return scalars_.size(); }
   /// Arrays, and the scalars as one more.
   std::vector<StateNeed> take();
@@ -99,6 +102,7 @@ class ImportScalars : public StateVisitor {
   void number(const char*, double& value) override;
   void array(const char*, StateArray<float>&) override {}
   void array(const char*, StateArray<double>&) override {}
+  void array(const char*, StateArray<BFloat16>&) override {}
 
  private:
   const CallersMemory& memory_;
@@ -114,6 +118,7 @@ class BindMemory : public StateVisitor {
   void number(const char*, double&) override {}
   void array(const char* name, StateArray<float>& array) override { bind(name, array); }
   void array(const char* name, StateArray<double>& array) override { bind(name, array); }
+  void array(const char* name, StateArray<BFloat16>& array) override { bind(name, array); }
 
  private:
   template <class T>
@@ -131,6 +136,7 @@ class ExportScalars : public StateVisitor {
   void number(const char*, double& value) override;
   void array(const char*, StateArray<float>&) override {}
   void array(const char*, StateArray<double>&) override {}
+  void array(const char*, StateArray<BFloat16>&) override {}
 
  private:
   std::uint64_t* scalars_;

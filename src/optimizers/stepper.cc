@@ -382,6 +382,7 @@ void Stepper::set_recipe(Recipe&& recipe) {
   auto* now = std::get_if<TrainableSpec>(&recipe_.estimator);
   const bool full = now != nullptr && now->structure == TrainableSpec::Structure::full;
   for (std::size_t s = 0; s < recipe.segments.size(); ++s) check_change(s, recipe.segments[s]);
+  if (recipe.storage.type != recipe_.storage.type) throw fail("the type of the state");
   if (full && recipe.projection.kind() != recipe_.projection.kind()) {
     throw fail("the kind of projection");
   }
@@ -402,6 +403,7 @@ void Stepper::set_recipe(Recipe&& recipe) {
   fresh_ = std::monostate{};  // it was made with the options before
   recipe_.segments = std::move(recipe.segments);
   recipe_.scaling = recipe.scaling;
+  recipe_.storage = recipe.storage;
   recipe_.lr = recipe.lr;
   recipe_.decay = recipe.decay;
   recipe_.l2 = recipe.l2;

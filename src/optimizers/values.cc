@@ -161,11 +161,18 @@ detail::Recipe make_recipe(const Values& options, const std::vector<SegmentSpec>
   for (const StateArray& array : rule.state) {
     if (array.shape == StateArray::Shape::scalar) carried.push_back({array.name, array.initial});
   }
+  detail::StateStorage storage;
+  if (rule.narrow_state) {
+    storage = {.type = options.choice<StateType>("state"),
+               .rounding = options.choice<StateRounding>("state_rounding"),
+               .seed = options.count("state_seed")};
+  }
   return {.name = rule.name,
           .segments = segments,
           .estimator = std::move(stages.estimator),
           .scaling = stages.scaling,
           .carried = std::move(carried),
+          .storage = storage,
           .lr = options.rate("lr"),
           .decay = options.number("decay"),
           .l2 = options.number("l2"),

@@ -30,6 +30,7 @@ Declaration declare_block_to() {
       .tuning = trainable_tuning(1e-3, 1, false),
       .weights_per_estimate = "block",
       .torch_positional = {"lr", "alpha", "beta"},
+      .narrow_state = false,
   };
 }
 

@@ -37,6 +37,7 @@ Declaration declare_ro_to() {
       .tuning = trainable_tuning(1e-3, 1, false),
       .weights_per_estimate = "d",
       .torch_positional = {"lr", "alpha", "beta"},
+      .narrow_state = false,
   };
 }
 

@@ -18,6 +18,7 @@ Declaration declare_sgd() {
       .torch_decouples = false,
       .torch_positional = {"lr", "weight_decay"},
       .torch_counterpart = "torch.optim.SGD",
+      .narrow_state = false,
   };
 }
 

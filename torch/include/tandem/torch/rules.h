@@ -20,6 +20,14 @@ class FullTOOptions : public OptionsOf<FullTOOptions> {
   // Bytes of state and workspace together; a fixed default, so that the form does not depend on the
   // machine.
   TANDEM_TORCH_OPTION(std::uint64_t, memory_limit)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
   // Which parameters share one matrix: all of them (whole, as in the paper), those of a group, or
   // each tensor for itself.
   TANDEM_TORCH_OPTION(Scope, scope)
@@ -27,6 +35,9 @@ class FullTOOptions : public OptionsOf<FullTOOptions> {
  private:
   detail::Option<Form> form_ = Form::automatic;
   detail::Option<std::uint64_t> memory_limit_ = std::uint64_t{4} << 30;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
   detail::Option<Scope> scope_ = Scope::whole;
 };
 using FullTO = Rule<FullTOOptions>;
@@ -35,6 +46,19 @@ using FullTO = Rule<FullTOOptions>;
 class DiagonalTOOptions : public OptionsOf<DiagonalTOOptions> {
   TANDEM_TORCH_COMMON(DiagonalTOOptions, "diag-to", 0.01, 0)
   TANDEM_TORCH_TRAINABLE()
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
+
+ private:
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using DiagonalTO = Rule<DiagonalTOOptions>;
 
@@ -74,10 +98,21 @@ class AdamTOOptions : public OptionsOf<AdamTOOptions> {
   TANDEM_TORCH_OPTION(double, beta2)
   // Added to the root of the second moment.
   TANDEM_TORCH_OPTION(double, eps)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<double> beta2_ = 0.999;
   detail::Option<double> eps_ = 1e-08;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using AdamTO = Rule<AdamTOOptions>;
 
@@ -94,10 +129,21 @@ class MomentumOptions : public OptionsOf<MomentumOptions> {
   TANDEM_TORCH_OPTION(double, momentum)
   // ema is the paper's; its lr is 1 / (1 - momentum) of that of torch, b = m b + g from g_1.
   TANDEM_TORCH_OPTION(MomentumForm, form)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<double> momentum_ = 0.9;
   detail::Option<MomentumForm> form_ = MomentumForm::ema;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using Momentum = Rule<MomentumOptions>;
 
@@ -106,9 +152,20 @@ class NesterovOptions : public OptionsOf<NesterovOptions> {
   TANDEM_TORCH_COMMON(NesterovOptions, "nesterov", 0.01, 0)
   // How much of b is kept.
   TANDEM_TORCH_OPTION(double, momentum)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<double> momentum_ = 0.9;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using Nesterov = Rule<NesterovOptions>;
 
@@ -120,10 +177,21 @@ class AdagradOptions : public OptionsOf<AdagradOptions> {
   TANDEM_TORCH_OPTION(double, initial_accumulator_value)
   // Added to the root of v; torch's default.
   TANDEM_TORCH_OPTION(double, eps)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<double> initial_accumulator_value_ = 0.0;
   detail::Option<double> eps_ = 1e-10;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using Adagrad = Rule<AdagradOptions>;
 
@@ -135,10 +203,21 @@ class RMSPropOptions : public OptionsOf<RMSPropOptions> {
   TANDEM_TORCH_OPTION(double, beta2)
   // Added to the root of v; torch's default.
   TANDEM_TORCH_OPTION(double, eps)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<double> beta2_ = 0.99;
   detail::Option<double> eps_ = 1e-08;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using RMSProp = Rule<RMSPropOptions>;
 
@@ -150,10 +229,21 @@ class AdamOptions : public OptionsOf<AdamOptions> {
   TANDEM_TORCH_OPTION(Betas, betas)
   // Added to the root of the second moment.
   TANDEM_TORCH_OPTION(double, eps)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<Betas> betas_ = Betas(0.9, 0.999);
   detail::Option<double> eps_ = 1e-08;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using Adam = Rule<AdamOptions>;
 
@@ -165,10 +255,21 @@ class AdamWOptions : public OptionsOf<AdamWOptions> {
   TANDEM_TORCH_OPTION(Betas, betas)
   // Added to the root of the second moment.
   TANDEM_TORCH_OPTION(double, eps)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<Betas> betas_ = Betas(0.9, 0.999);
   detail::Option<double> eps_ = 1e-08;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using AdamW = Rule<AdamWOptions>;
 
@@ -177,9 +278,20 @@ class LionOptions : public OptionsOf<LionOptions> {
   TANDEM_TORCH_COMMON(LionOptions, "lion", 0.0001, 0)
   // Of the average that gives the direction. Of the average that is remembered.
   TANDEM_TORCH_OPTION(Betas, betas)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
   detail::Option<Betas> betas_ = Betas(0.9, 0.99);
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
 };
 using Lion = Rule<LionOptions>;
 
