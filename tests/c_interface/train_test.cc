@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "tests/c_interface/rules.h"
@@ -257,6 +259,18 @@ TEST(DescribeInC, knows_every_rule_and_cuts_short_buffers) {
   EXPECT_EQ(buffer[8], '#');
   EXPECT_GT(needed, 100u);
   EXPECT_STREQ(tandem_v1_version(), version());
+}
+
+TEST(DocsOfC, have_the_example) {
+  const auto text_of = [](const std::string& path) {
+    std::ifstream in(std::string(TANDEM_SOURCE_DIR) + path);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string example = text_of("/examples/c_client.c");
+  const std::size_t begin = example.find("static void check");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_NE(text_of("/docs/c.md").find("```c\n" + example.substr(begin) + "```"), std::string::npos)
+      << "docs/c.md shows another examples/c_client.c";
 }
 
 }  // namespace
