@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What hosts like torch need of segments: one that is left out of a step, bfloat16 weights, and
-// options that change between steps.
+// What hosts like torch need of segments: one that is left out of a step or is empty, bfloat16
+// weights, and options that change between steps.
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
 #include <cmath>
+#include <cstring>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -163,6 +165,67 @@ TEST_P(HostSegments, BFloat16GradientsThatAreNotFiniteChangeNothing) {
                                                {it().name, "segment 1", "nan", "index 1"}));
   for (const BFloat16 weight : w) EXPECT_EQ(weight.bits, 0x3F80);
   EXPECT_EQ(optimizer->clock().step, 1U);
+}
+
+/// Two segments, and the same two with empty ones around them: float, or bfloat16.
+template <class T>
+void expect_run_without_gaps(const std::string& name, const OptionMap& options) {
+  const std::vector<SegmentSpec> gaps = {{0}, {400}, {0}, {0}, {250}, {0}};
+  auto plain = make_optimizer(name, {{400}, {250}}, options);
+  auto gappy = make_optimizer(name, gaps, options);
+  const auto values = [](std::uint64_t seed) {
+    const std::vector<float> wide = random_floats(650, seed);
+    if constexpr (std::is_same_v<T, float>) {
+      return wide;
+    } else {
+      std::vector<T> narrow(wide.size());
+      kernels::narrow(wide.data(), wide.size(), narrow.data());
+      return narrow;
+    }
+  };
+  std::vector<T> w = values(1), v = w;
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    if (step == 6) {
+      const std::string state = saved(*gappy);
+      gappy = make_optimizer(name, gaps, options);
+      load(*gappy, state);
+    }
+    const std::vector<T> g = values(100 + step);
+    const std::span<const T> gradient(g);
+    const auto two = [&](std::vector<T>& weights) {
+      return std::vector<Segment<T>>{{std::span(weights).first(400), gradient.first(400)},
+                                     {std::span(weights).last(250), gradient.last(250)}};
+    };
+    const std::vector<Segment<T>> both = two(w), other = two(v);
+    const std::vector<Segment<T>> six = {{}, other[0], {}, {}, other[1], {}};
+    plain->step(both);
+    gappy->step(six);
+    ASSERT_EQ(std::memcmp(w.data(), v.data(), w.size() * sizeof(T)), 0) << "step " << step;
+  }
+  EXPECT_EQ(saved(*plain), saved(*gappy));
+}
+
+TEST_P(HostSegments, EmptyOnesChangeNothing) {
+  for (const OptionMap& options : {OptionMap{}, OptionMap{{"l2", "0.1"}, {"projection", "ball(2)"}},
+                                   OptionMap{{"projection", "box(-0.2,0.2)"}}}) {
+    expect_run_without_gaps<float>(it().name, options);
+    expect_run_without_gaps<BFloat16>(it().name, options);
+  }
+  // What is not finite is found behind them.
+  auto optimizer = make_optimizer(it().name, {{0}, {2}, {0}, {1}});
+  std::vector<float> w(3, 1), g = {1, 1, std::numeric_limits<float>::infinity()};
+  const std::vector<Segment<float>> segments = {
+      {},
+      {std::span(w).first(2), std::span<const float>(g).first(2)},
+      {},
+      {std::span(w).last(1), std::span<const float>(g).last(1)}};
+  EXPECT_TRUE(throws_saying<NonFiniteGradient>([&] { optimizer->step(segments); },
+                                               {it().name, "segment 3", "index 0"}));
+  EXPECT_TRUE(throws_saying<std::invalid_argument>(
+      [&] {
+        make_optimizer(it().name, std::vector<SegmentSpec>{{0}, {0}});
+      },
+      {it().name, "dimension: 0"}));
 }
 
 TEST_P(HostSegments, OptionsThatChangeTakeTheStateAlong) {

@@ -8,10 +8,13 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,7 +33,11 @@ struct Place {
   friend bool operator==(const Place&, const Place&) = default;
 };
 
-thread_local std::string message = "no call has failed";
+/// Empty at first: a thread's first call must not fail for want of memory.
+thread_local std::string message;
+
+/// Options and arrays: more than any rule has, so that a wrong count is told, not followed.
+constexpr std::size_t kMostInList = 1024;
 
 /// Something is wrong with memory for the state.
 class BadState : public std::invalid_argument {
@@ -49,6 +56,7 @@ struct tandem_rule {
   std::tuple<std::vector<Segment<float>>, std::vector<Segment<double>>,
              std::vector<Segment<BFloat16>>>
       lists;
+  tandem_diagnostics last = {std::nan(""), std::nan(""), std::nan("")};
   // What tandem_v1_needs gave.
   std::vector<tandem::StateNeed> needs;
   std::vector<tandem_need> needs_for_c;
@@ -77,6 +85,9 @@ tandem_status guarded(const Work& work) noexcept {
     } catch (const std::bad_alloc&) {
       status = TANDEM_MEMORY;
       message = "there is not enough memory";
+    } catch (const std::length_error&) {  // of a container
+      status = TANDEM_MEMORY;
+      message = "there is not enough memory";
     } catch (const tandem::StateError& error) {
       status = TANDEM_STATE;
       message = error.what();
@@ -97,6 +108,13 @@ tandem_status guarded(const Work& work) noexcept {
 
 void require(bool holds, const char* what) {
   if (!holds) throw std::invalid_argument(what);
+}
+
+/// Whether `count` elements from `data` on are within what addresses can reach.
+bool reachable(const void* data, std::size_t count, std::size_t size) {
+  const std::size_t most = std::numeric_limits<std::size_t>::max() -
+                           static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(data));
+  return count <= most / size;
 }
 
 ElementType weights_type(std::int32_t type) {
@@ -126,6 +144,10 @@ std::size_t size_of(ElementType type) {
 std::span<const tandem::StateMemory> memory_of(tandem_rule& rule, const tandem_array* arrays,
                                                std::size_t count) {
   require(arrays != nullptr || count == 0, "arrays is a null pointer");
+  if (count > kMostInList) {
+    throw BadState(
+        fmt::format("Invalid number of arrays: {}, expected at most {}", count, kMostInList));
+  }
   rule.parts.resize(count);
   rule.memory.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -139,12 +161,27 @@ std::span<const tandem::StateMemory> memory_of(tandem_rule& rule, const tandem_a
     if (array.parts > 0 && (array.data == nullptr || array.counts == nullptr)) {
       throw BadState(fmt::format("data or counts of array '{}' is a null pointer", array.name));
     }
+    if (array.reserved != 0) {
+      throw BadState(
+          fmt::format("reserved of array '{}' is {}, expected 0", array.name, array.reserved));
+    }
+    if (!reachable(array.data, array.parts, sizeof(void*))) {
+      throw BadState(fmt::format("array '{}' has {} parts, more than any memory holds", array.name,
+                                 array.parts));
+    }
     const auto type = static_cast<ElementType>(array.type);
+    const std::size_t size = size_of(type);
     std::vector<tandem::StatePart>& parts = rule.parts[i];
     parts.resize(array.parts);
     for (std::size_t p = 0; p < array.parts; ++p) {
+      if (!reachable(array.data[p], array.counts[p], size)) {
+        throw BadState(
+            fmt::format("part {} of array '{}' has {} elements, more than any memory "
+                        "holds",
+                        p, array.name, array.counts[p]));
+      }
       parts[p] = {array.data[p], array.counts[p]};
-      rule.places.push_back({array.data[p], array.counts[p] * size_of(type), true});
+      rule.places.push_back({array.data[p], array.counts[p] * size, true});
     }
     rule.memory[i] = {array.name, type, parts};
   }
@@ -154,21 +191,34 @@ std::span<const tandem::StateMemory> memory_of(tandem_rule& rule, const tandem_a
 template <class T>
 std::span<const Segment<T>> segments_of(tandem_rule& rule, const tandem_segment* segments,
                                         std::size_t count) {
-  require(segments != nullptr || count == 0, "segments is a null pointer");
+  if (count != rule.segments.size()) {
+    throw std::invalid_argument(fmt::format("{}: Invalid number of segments: {}, expected {}",
+                                            rule.optimizer->name(), count, rule.segments.size()));
+  }
+  require(segments != nullptr, "segments is a null pointer");
   auto& list = std::get<std::vector<Segment<T>>>(rule.lists);
   list.resize(count);
   for (std::size_t s = 0; s < count; ++s) {
     const tandem_segment& segment = segments[s];
-    const auto fail = [&](const char* what) {
-      return std::invalid_argument(fmt::format("{}: the {} of segment {} {}",
-                                               rule.optimizer->name(), what, s,
-                                               "are a null pointer or not aligned"));
+    const auto fail = [&](const std::string& what) {
+      return std::invalid_argument(
+          fmt::format("{}: segment {}: {}", rule.optimizer->name(), s, what));
     };
-    const auto usable = [](const void* data) {
-      return data != nullptr && reinterpret_cast<std::uintptr_t>(data) % alignof(T) == 0;
+    if (segment.size != rule.segments[s].size) {
+      throw fail(fmt::format("Invalid size: {}, expected {}", segment.size, rule.segments[s].size));
+    }
+    if (segment.weights == nullptr && segment.size > 0) throw fail("weights is a null pointer");
+    const auto check = [&](const char* what, const void* data) {
+      if (reinterpret_cast<std::uintptr_t>(data) % alignof(T) != 0) {
+        throw fail(fmt::format("{} is not aligned to its elements", what));
+      }
+      if (!reachable(data, segment.size, sizeof(T))) {
+        throw fail(
+            fmt::format("{} has {} elements, more than any memory holds", what, segment.size));
+      }
     };
-    if (segment.size > 0 && !usable(segment.weights)) throw fail("weights");
-    if (segment.gradient != nullptr && !usable(segment.gradient)) throw fail("gradients");
+    check("weights", segment.weights);
+    check("gradient", segment.gradient);
     const auto* gradient = static_cast<const T*>(segment.gradient);
     list[s] = {{static_cast<T*>(segment.weights), segment.size},
                {gradient, gradient == nullptr ? 0 : segment.size}};
@@ -188,7 +238,7 @@ void check_places(tandem_rule& rule) {
   bool written = false;  // what ends there
   for (const Place& place : sorted) {
     const char* begin = static_cast<const char*>(place.data);
-    if (place.bytes == 0) continue;
+    if (place.bytes == 0 || begin == nullptr) continue;
     if (end != nullptr && std::less<>()(begin, end) && (written || place.written)) {
       throw std::invalid_argument(rule.optimizer->name() +
                                   ": weights, gradients or arrays of state overlap in memory, "
@@ -238,19 +288,28 @@ void on_segments(tandem_rule* rule, std::int32_t type, const tandem_segment* seg
   }
 }
 
+/// For the rule's arithmetic; null: to nearest.
 tandem::Rounding rounding_of(const tandem_rounding* rounding) {
   if (rounding == nullptr) return {};
-  return {rounding->stochastic != 0, rounding->seed};
+  if (rounding->stochastic < 0 || rounding->stochastic > 1 || rounding->reserved != 0) {
+    throw std::invalid_argument(
+        fmt::format("Invalid rounding: stochastic is {} and reserved is {}, expected 0 or 1, and 0",
+                    rounding->stochastic, rounding->reserved));
+  }
+  return {rounding->stochastic == 1, rounding->seed};
 }
 
 template <class T>
 void apply(tandem_rule& rule, std::span<const Segment<T>> list, const GatheredSums& sums,
            const tandem_rounding* rounding) {
+  const tandem::Rounding how = rounding_of(rounding);
   if constexpr (std::is_same_v<T, BFloat16>) {
-    rule.optimizer->apply(list, sums, rounding_of(rounding));
+    rule.optimizer->apply(list, sums, how);
   } else {
     rule.optimizer->apply(list, sums);
   }
+  const tandem::Diagnostics& seen = rule.optimizer->last();
+  rule.last = {seen.residual_norm, seen.gradient_norm, seen.delta};
 }
 
 /// In the order of GatheredSums; the last is spare.
@@ -260,6 +319,12 @@ void to_array(const GatheredSums& sums, double* out) {
   std::copy(std::begin(all), std::end(all), out);
 }
 GatheredSums from_array(const double* sums) {
+  if (!(sums[0] >= 0)) {
+    throw std::invalid_argument(
+        fmt::format("Invalid sums[0]: {}, expected the number of machines whose gradients are not "
+                    "finite",
+                    sums[0]));
+  }
   return {sums[0], sums[1], sums[2], sums[3], sums[4], sums[5], sums[6]};
 }
 
@@ -291,7 +356,10 @@ const char* tandem_v1_version() {
   return version.c_str();
 }
 
-const char* tandem_v1_error() { return message.c_str(); }
+const char* tandem_v1_error() {
+  return message.empty() ? "no call has failed, or there was no memory for a message"
+                         : message.c_str();
+}
 
 tandem_status tandem_v1_describe(const char* name, char* buffer, size_t capacity, size_t* needed) {
   return guarded([&] {
@@ -321,6 +389,9 @@ tandem_status tandem_v1_create(const char* name, const tandem_option* options, s
     require(name != nullptr, "name is a null pointer");
     require(options != nullptr || option_count == 0, "options is a null pointer");
     require(sizes != nullptr || segment_count == 0, "sizes is a null pointer");
+    require(option_count <= kMostInList, "option_count is more than any rule has options");
+    require(reachable(sizes, segment_count, sizeof(tandem::SegmentSpec)),
+            "segment_count is more than any memory holds");
     tandem::OptionMap map;
     for (std::size_t i = 0; i < option_count; ++i) {
       if (options[i].name == nullptr || options[i].value == nullptr) {
@@ -470,7 +541,6 @@ tandem_status tandem_v1_apply(tandem_rule* rule, int32_t type, const tandem_segm
 tandem_status tandem_v1_last(const tandem_rule* rule, tandem_diagnostics* last) {
   return guarded([&] {
     require(rule != nullptr && last != nullptr, "rule or last is a null pointer");
-    const tandem::Diagnostics& seen = rule->optimizer->last();
-    *last = {seen.residual_norm, seen.gradient_norm, seen.delta};
+    *last = rule->last;
   });
 }

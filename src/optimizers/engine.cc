@@ -179,7 +179,8 @@ bool Engine<T>::apply(std::span<const Segment<T>> segments, const GatheredSums& 
                       const Clock& clock, Executor& executor) {
   const Step<T> step = step_at(segments, clock, executor);
   const auto value = [&](std::size_t segment, std::size_t index) {
-    return static_cast<double>(segments[segment].gradient[index]);
+    const auto gradient = segments[segment].gradient;
+    return gradient.empty() ? 0.0 : static_cast<double>(gradient[index]);
   };
   if (!accept(step, totals, value)) return false;
   prepare(step);
@@ -232,16 +233,19 @@ template <class Value>
 bool Engine<T>::accept(const Step<T>& step, const GatheredSums& totals, const Value& value) const {
   if (!(totals.nonfinite > 0)) return true;
   if (recipe_.on_nonfinite == OnNonFinite::skip) return false;
-  if (first_bad_ >= layout_.dimension()) {
+  // Where gather found it, if it was asked here and about this gradient.
+  std::size_t segment = 0;
+  std::size_t index = first_bad_;
+  while (segment < layout_.segments() && index >= layout_.size(segment)) {
+    index -= layout_.size(segment++);
+  }
+  if (segment == layout_.segments() || std::isfinite(value(segment, index))) {
     throw NonFiniteGradient(
         fmt::format("{}: a gradient on another machine is not finite in step {}; weights and state "
                     "are unchanged",
                     recipe_.name, step.clock.step),
         layout_.segments(), 0);
   }
-  std::size_t segment = 0;
-  while (first_bad_ >= layout_.offset(segment) + layout_.size(segment)) ++segment;
-  const std::size_t index = first_bad_ - layout_.offset(segment);
   throw NonFiniteGradient(
       fmt::format("{}: the gradient of segment {} is {} at index {} in step {}; weights and state "
                   "are unchanged",
@@ -447,7 +451,8 @@ bool Engine<T>::apply_elementwise(std::span<const Segment<BFloat16>> segments,
     const Step<float> step = step_at({}, clock, executor);
     const auto value = [&](std::size_t segment, std::size_t index) {
       float wide = 0;
-      kernels::widen(&segments[segment].gradient[index], 1, &wide);
+      const auto gradient = segments[segment].gradient;
+      if (!gradient.empty()) kernels::widen(&gradient[index], 1, &wide);
       return static_cast<double>(wide);
     };
     if (!accept(step, totals, value)) return false;

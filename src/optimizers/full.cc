@@ -212,7 +212,8 @@ class Full : public Estimator<T> {
       : spec_(spec),
         dimension_(layout.dimension()),
         owner_(owner),
-        info_(planned_form(recipe, layout.dimension(), sizeof(T))) {
+        info_(planned_form(recipe, layout.dimension(), sizeof(T))),
+        may_be_span_(info_.form == Form::span) {
     make_inner();
   }
 
@@ -249,6 +250,11 @@ class Full : public Estimator<T> {
     bool dense = span_ == nullptr;
     visitor.small("dense", dense, 1);
     if (dense != (span_ == nullptr)) {
+      const bool excluded = dense ? spec_.form == Form::span : !may_be_span_;
+      if (excluded) {
+        throw StateError(fmt::format("Invalid state: it has form {}, the options exclude it",
+                                     dense ? "dense" : "span"));
+      }
       info_ = {dense ? Form::dense : Form::span, "as the state says"};
       make_inner();
     }
@@ -355,6 +361,7 @@ class Full : public Estimator<T> {
   std::size_t dimension_;
   StateOwner owner_;
   FormInfo info_;
+  bool may_be_span_;  // one starts as span, or never is
   std::unique_ptr<Estimator<T>> inner_;
   SpanEstimator<T>* span_ = nullptr;         // inner_, while it is one
   std::unique_ptr<DenseEstimator<T>> next_;  // what inner_ becomes in the next step, or nothing

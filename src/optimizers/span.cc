@@ -2,6 +2,7 @@
 #include "optimizers/span.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -238,7 +239,10 @@ void SpanEstimator<T>::Facts::visit(StateVisitor& visitor, std::uint64_t most_ro
 
 template <class T>
 std::uint64_t SpanEstimator<T>::most_rows() const {
-  return this->spec().memory_limit / (dimension_ * sizeof(T)) + 4;
+  const auto limit = static_cast<double>(this->spec().memory_limit);
+  const double vectors = limit / (static_cast<double>(dimension_) * sizeof(T));
+  const double products = std::sqrt(limit / sizeof(double));  // two triangles of doubles
+  return static_cast<std::uint64_t>(std::min(vectors, products)) + 4;
 }
 
 template <class T>

@@ -53,7 +53,7 @@ std::vector<StateNeed> ListState::take() {
 }
 
 std::span<const StatePart> CallersMemory::find(std::string_view name, ElementType type,
-                                               const std::vector<std::size_t>& parts) const {
+                                               std::span<const std::size_t> parts) const {
   const auto fail = [&](const std::string& what) {
     return std::invalid_argument(fmt::format("{}: Invalid state: {}", rule_, what));
   };
@@ -88,7 +88,8 @@ std::span<const StatePart> CallersMemory::find(std::string_view name, ElementTyp
 }
 
 std::uint64_t* CallersMemory::scalars(std::size_t count) const {
-  return static_cast<std::uint64_t*>(find(kScalars, ElementType::uint64, {count})[0].data);
+  const std::span<const StatePart> found = find(kScalars, ElementType::uint64, {&count, 1});
+  return static_cast<std::uint64_t*>(found[0].data);
 }
 
 void ImportScalars::count(const char* name, std::uint64_t& value, std::uint64_t most) {

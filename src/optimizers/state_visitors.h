@@ -78,18 +78,19 @@ inline constexpr const char* kScalars = "scalars";
 /// The caller's memory: what a rule is shown of it must be there, of the right type and size.
 class CallersMemory {
  public:
-  CallersMemory(std::string rule, std::span<const StateMemory> memory)
-      : rule_(std::move(rule)), memory_(memory) {}
+  /// Both must outlive it.
+  CallersMemory(const std::string& rule, std::span<const StateMemory> memory)
+      : rule_(rule), memory_(memory) {}
 
   /// Throws std::invalid_argument that names what is missing, too small, or of another type.
   std::span<const StatePart> find(std::string_view name, ElementType type,
-                                  const std::vector<std::size_t>& parts) const;
+                                  std::span<const std::size_t> parts) const;
   /// The scalars; throws for fewer than `count`.
   std::uint64_t* scalars(std::size_t count) const;
   const std::string& rule() const { return rule_; }
 
  private:
-  std::string rule_;
+  const std::string& rule_;
   std::span<const StateMemory> memory_;
 };
 

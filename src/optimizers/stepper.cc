@@ -29,6 +29,9 @@ constexpr const char* type_name() {
 template <class T>
 using StateOf = std::conditional_t<std::is_same_v<T, double>, double, float>;
 
+/// Of an array: four times as many bytes can still be counted.
+constexpr std::size_t kMostElements = std::numeric_limits<std::size_t>::max() / sizeof(double) / 4;
+
 /// The rates of a segment of its own.
 void check_segment(const std::string& rule, std::size_t s, const SegmentSpec& segment) {
   if (segment.lr) check_rate(rule, fmt::format("lr of segment {}", s), *segment.lr);
@@ -47,18 +50,15 @@ Recipe checked(Recipe&& recipe) {
   std::size_t dimension = 0;
   for (std::size_t s = 0; s < recipe.segments.size(); ++s) {
     const SegmentSpec& segment = recipe.segments[s];
-    if (segment.size == 0) {
-      throw fail(recipe.segments.size() == 1
-                     ? "Invalid dimension: 0, expected at least 1"
-                     : fmt::format("Invalid size of segment {}: 0, expected at least 1", s));
-    }
-    if (segment.size > std::numeric_limits<std::size_t>::max() / sizeof(double) / 4 - dimension) {
+    if (segment.size > kMostElements - dimension) {
       throw fail(fmt::format("Invalid dimension: {} in segment {} is more than any memory holds",
                              segment.size, s));
     }
     dimension += segment.size;
     check_segment(recipe.name, s, segment);
   }
+  // Some segments may be empty: shards of a model that has more elsewhere.
+  if (dimension == 0) throw fail("Invalid dimension: 0, expected at least 1");
   return std::move(recipe);
 }
 
@@ -73,6 +73,12 @@ Stepper::Stepper(Recipe&& recipe)
     const bool full = spec->structure == TrainableSpec::Structure::full;
     spec->starts_from_matrix = full && !spec->initial_a.empty();
     if (full) planned_form(recipe_, d, sizeof(float));  // refuses what cannot be
+    const std::size_t block = std::min(spec->block, d);
+    if (spec->structure == TrainableSpec::Structure::block && d > kMostElements / block) {
+      throw std::invalid_argument(
+          fmt::format("{}: Invalid block: {} of dimension {} is more than any memory holds",
+                      recipe_.name, spec->block, d));
+    }
     check_values(recipe_.name, full ? "initial_A" : "initial_a", spec->initial_a, full ? d * d : d);
     check_values(recipe_.name, "initial_b", spec->initial_b, d);
     check_values(recipe_.name, "initial_c", spec->initial_c, d);
@@ -99,6 +105,7 @@ void Stepper::check(std::span<const Segment<T>> segments) const {
                             layout_.size(s)));
     };
     size("weights", segments[s].weights.size());
+    if (layout_.size(s) == 0 && segments[s].gradient.empty()) continue;
     const bool left_out = segments.size() > 1 && segments[s].gradient.empty();
     if (!left_out) size("gradient", segments[s].gradient.size());
     if (left_out && needs_all()) {

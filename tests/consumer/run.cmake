@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Builds and runs README's first C++ example as somebody else's project would.
-#   way=installed     against an install of build_dir, moved after the install: it must not matter
+#   way=installed     against an install of build_dir, moved after the install: it must not matter;
+#                     and examples/c_client.c in a project in C alone
 #   way=subdirectory  through add_subdirectory, as a static library; then against an install of that
 #   way=torch         examples/torch_train.cc against the component torch of an install
 # The other variables are those that tests/CMakeLists.txt gives.
@@ -57,8 +58,25 @@ function(check_install from)
   endif()
 endfunction()
 
+# The same for a project that knows no C++, where there is a C compiler.
+function(build_c)
+  find_program(c_compiler NAMES cc gcc clang)
+  if(NOT c_compiler)
+    message(STATUS "no C compiler: examples/c_client.c is left out")
+    return()
+  endif()
+  set(dir "${work_dir}/c")
+  file(COPY "${source_dir}/tests/consumer/c/CMakeLists.txt" "${source_dir}/examples/c_client.c"
+       DESTINATION "${dir}")
+  run("${CMAKE_COMMAND}" -S "${dir}" -B "${dir}/build" -G "${generator}"
+      "-DCMAKE_C_COMPILER=${c_compiler}" "-DCMAKE_PREFIX_PATH=${work_dir}/prefix")
+  run("${CMAKE_COMMAND}" --build "${dir}/build")
+  run("${dir}/build/c_client" diag-to)
+endfunction()
+
 if(way STREQUAL "installed")
   check_install("${build_dir}")
+  build_c()
 elseif(way STREQUAL "torch")
   check_install("${build_dir}" -DWITH_TORCH=ON)
 else()
