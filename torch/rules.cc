@@ -40,53 +40,53 @@ void AdamTOOptions::visit(detail::FieldVisitor& visitor) {
 
 void SGDOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
 }
 
 void MomentumOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("momentum", "momentum", momentum_);
   visitor.field("form", "form", form_);
 }
 
 void NesterovOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("momentum", "momentum", momentum_);
 }
 
 void AdagradOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("initial_accumulator_value", "initial_accumulator", initial_accumulator_value_);
   visitor.field("eps", "eps", eps_);
 }
 
 void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("beta2", "beta2", beta2_);
   visitor.field("eps", "eps", eps_);
 }
 
 void AdamOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("eps", "eps", eps_);
 }
 
 void AdamWOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
+  visitor.rate("weight_decay", "weight_decay", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("eps", "eps", eps_);
 }
 
 void LionOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
+  visitor.rate("weight_decay", "weight_decay", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
 }
 
