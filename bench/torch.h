@@ -18,6 +18,7 @@ struct TorchOptions {
   std::size_t small_tensors = 10;  // of the small model, each with
   std::size_t small = 1'000;       // so many weights
   std::size_t small_steps = 200;   // a measurement
+  std::size_t many_tensors = 200;  // of as many weights, whose rates move
   std::size_t members = 256;       // of the population
   std::size_t steps = 200;         // of training, a measurement
   int threads = 0;                 // 0: all

@@ -51,7 +51,7 @@ struct Model {
 
 /// An optimizer with tensors of its own, and the times of its rounds.
 struct Runner {
-  std::unique_ptr<plugin::Loop> loop;
+  std::unique_ptr<plugin::StepLoop> loop;
   Rounds rounds;
 
   Runner(const TorchContext& context, const std::string& name, const Model& model)
@@ -168,11 +168,44 @@ void small(const TorchContext& context) {
                                   options.small_steps, medians));
 }
 
+// ---- rates that a scheduler moves before each step
+
+void scheduled(const TorchContext& context) {
+  const TorchOptions& options = context.options;
+  // A difference of some percent is looked for: pieces in turns on the same tensors, so short that
+  // other work on the machine leaves some of them alone, and as many steps in all as elsewhere.
+  const std::size_t steps = std::min<std::size_t>(options.small_steps, 4);
+  const std::size_t pieces =
+      static_cast<std::size_t>(4 * options.rounds) * options.small_steps / steps;
+  const Model model(*context.executor, options.many_tensors * options.small, options.many_tensors);
+  for (const Contender& contender : kContenders) {
+    Runner still(context, std::string("tandem::optim::") + contender.name, model);
+    Rounds moved;
+    still.loop->run_scheduled(2);
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+      still.time(steps);
+      moved.time([&] { still.loop->run_scheduled(steps); });
+    }
+    Row row{"scheduled",
+            fmt::format("{}, {} tensors of {}, lr moved before each step", contender.name,
+                        options.many_tensors, options.small),
+            "us",
+            moved.best() / static_cast<double>(steps) * 1e6,
+            still.rounds.best() / static_cast<double>(steps) * 1e6,
+            "lr as it was"};
+    row.ratio = row.value / row.reference;
+    row.target = "<= 1.05";
+    row.met = row.ratio <= 1.05;
+    context.report.row(row);
+  }
+}
+
 }  // namespace
 
 void torch_steps(const TorchContext& context) {
   large(context);
   small(context);
+  scheduled(context);
 }
 
 }  // namespace tandem::bench

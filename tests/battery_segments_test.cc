@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What hosts like torch need of segments: one that is left out of a step or is empty, bfloat16
 // weights, and options that change between steps.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <tandem/tandem.h>
 
@@ -251,6 +252,71 @@ TEST_P(HostSegments, OptionsThatChangeTakeTheStateAlong) {
       },
       {it().name, "lr", "-1"}));
   EXPECT_DOUBLE_EQ(changed->lr(), 0.003);
+}
+
+TEST_P(HostSegments, RatesThatMoveAreOptionsThatChange) {
+  const std::size_t half = 300;
+  const bool trainable = it().name.ends_with("-to");
+  // Full-TO has one rate for all segments, or for each from the start.
+  for (const bool own : {false, true}) {
+    const auto specs = [&](double factor) {
+      if (!own) return std::vector<SegmentSpec>{{half}, {half}};
+      return std::vector<SegmentSpec>{{half, 0.004 * factor, 0.2 * factor}, {half, 0.002, 0.0}};
+    };
+    auto moved = make_optimizer(it().name, specs(1));
+    auto changed = make_optimizer(it().name, specs(1));
+    std::vector<float> w = random_floats(2 * half, 1);
+    std::vector<float> v = w;
+    for (std::uint64_t step = 0; step < 20; ++step) {
+      const double factor = 1 / (1.0 + static_cast<double>(step));
+      OptionMap options = {{"lr", fmt::format("{}", 0.003 * factor)},
+                           {"l2", fmt::format("{}", 0.01 * factor)},
+                           {"weight_decay", fmt::format("{}", 0.1 * factor)}};
+      moved->set_lr(0.003 * factor);
+      moved->set_decay("l2", 0.01 * factor);
+      moved->set_decay("weight_decay", 0.1 * factor);
+      if (trainable) {
+        options["alpha"] = fmt::format("{}", 1e-4 * factor);
+        options["beta"] = fmt::format("{}", 0.5 * factor);
+        moved->set_rate("alpha", 1e-4 * factor);
+        moved->set_rate("beta", 0.5 * factor);
+      }
+      if (own) moved->set_segment(0, specs(factor)[0]);
+      changed->set_options(specs(factor), options);
+      const std::vector<float> g = random_floats(2 * half, step);
+      const auto segments = [&](std::vector<float>& weights) {
+        const std::span<const float> all = g;
+        return std::vector<Segment<float>>{{std::span(weights).first(half), all.first(half)},
+                                           {std::span(weights).last(half), all.last(half)}};
+      };
+      moved->step(segments(w));
+      changed->step(segments(v));
+    }
+    EXPECT_TRUE(same_bits(w, v)) << own;
+    EXPECT_EQ(saved(*moved), saved(*changed)) << own;
+    // What cannot be changes nothing.
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    for (const char* option : {"l2", "weight_decay"}) {
+      for (const double bad : {-1.0, nan, std::numeric_limits<double>::infinity()}) {
+        EXPECT_TRUE(throws_saying<std::invalid_argument>(
+            [&] { moved->set_decay(option, bad); },
+            {it().name,
+             fmt::format("Invalid {}: {}, expected a finite number >= 0", option, bad)}));
+      }
+    }
+    EXPECT_TRUE(throws_saying<std::invalid_argument>([&] { moved->set_decay("lr", 0.1); },
+                                                     {it().name, "Unknown decay 'lr'"}));
+    EXPECT_TRUE(throws_saying<std::invalid_argument>([&] { moved->set_rate("eps", 0.1); },
+                                                     {it().name, "Unknown rate 'eps'"}));
+    if (own) {
+      EXPECT_TRUE(throws_saying<std::invalid_argument>(
+          [&] {
+            moved->set_segment(1, {half, -1.0, 0.0});
+          },
+          {it().name, "lr of segment 1: -1"}));
+    }
+    EXPECT_EQ(saved(*moved), saved(*changed)) << own;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(records, HostSegments, ::testing::ValuesIn(record_names()), name_of);

@@ -126,8 +126,9 @@ void Optimizer::load(torch::serialize::InputArchive& archive) {
     }
     options.push_back(param_groups_[g].options().clone());
     options.back()->serialize(saved_options);
-    fresh.settings.push_back(detail::settings_of(static_cast<const Options&>(*options.back())));
-    fresh.fingerprints.push_back(detail::fingerprint(static_cast<const Options&>(*options.back())));
+    const auto& own = static_cast<const Options&>(*options.back());
+    fresh.settings.push_back(detail::settings_of(own));
+    detail::look_at(own, fresh.snapshots.emplace_back());
   }
   const std::int64_t units = read_count(archive, "units");
   for (std::int64_t u = 0; u < units; ++u) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <tandem/registry.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -64,10 +65,7 @@ TEST(TorchRecords, AreThoseOfTheLibrary) {
 }
 
 TEST_P(TorchBattery, HasTheDefaultsOfTheLibrary) {
-  const detail::Settings settings = detail::settings_of(*it().defaults());
-  OptionMap found = settings.core;
-  found["lr"] = fmt::format("{}", settings.lr);
-  if (settings.decoupled) found["weight_decay"] = fmt::format("{}", settings.weight_decay);
+  const OptionMap found = detail::core_options(detail::settings_of(*it().defaults()));
   for (const OptimizerInfo& info : optimizer_infos()) {
     if (info.name != it().rule) continue;
     for (const OptionInfo& option : info.options) {
@@ -332,6 +330,174 @@ TEST_P(TorchBattery, FollowsASchedulerAndChangedOptions) {
   }
   EXPECT_TRUE(same_bits(weights, twins));
   EXPECT_DOUBLE_EQ(scheduled->param_groups()[0].options().get_lr(), it().lr * 0.25);
+}
+
+/// The library's own optimizers over the tensors of an optimizer, with all options set before each
+/// step.
+class ByOptions {
+ public:
+  /// A unit's tensors, and the number of the group of each.
+  struct Unit {
+    std::vector<std::size_t> tensors;
+    std::unique_ptr<tandem::Optimizer> core;
+  };
+
+  ByOptions(const std::string& rule, Tensors weights, std::vector<std::size_t> group_of,
+            const std::vector<std::vector<std::size_t>>& units)
+      : rule_(rule), weights_(std::move(weights)), group_of_(std::move(group_of)) {
+    for (const std::vector<std::size_t>& tensors : units) units_.push_back({tensors, nullptr});
+  }
+
+  void step(const std::vector<OptionMap>& groups) {
+    for (Unit& unit : units_) {
+      const std::size_t first = group_of_[unit.tensors.front()];
+      const bool several = group_of_[unit.tensors.back()] != first;
+      std::vector<SegmentSpec> specs;
+      std::vector<Segment<float>> segments;
+      Tensors gradients;
+      for (const std::size_t i : unit.tensors) {
+        const OptionMap& own = groups[group_of_[i]];
+        const auto size = static_cast<std::size_t>(weights_[i].numel());
+        specs.push_back({size});
+        if (several) {
+          specs.back().lr = std::stod(own.at("lr"));
+          specs.back().weight_decay =
+              own.contains("weight_decay") ? std::stod(own.at("weight_decay")) : 0;
+        }
+        gradients.push_back(weights_[i].grad().contiguous());
+        EXPECT_TRUE(weights_[i].is_contiguous());
+        segments.push_back(
+            {{weights_[i].data_ptr<float>(), size}, {gradients.back().data_ptr<float>(), size}});
+      }
+      if (unit.core == nullptr) unit.core = make_optimizer(rule_, specs, groups[first]);
+      unit.core->set_options(specs, groups[first]);
+      unit.core->step(std::span<const Segment<float>>(segments));
+    }
+  }
+
+ private:
+  std::string rule_;
+  Tensors weights_;
+  std::vector<std::size_t> group_of_;
+  std::vector<Unit> units_;
+};
+
+TEST_P(TorchBattery, RatesThatMoveGiveTheBitsOfOptionsThatChange) {
+  const auto defaults = detail::to_text(*it().options(it().lr));
+  const bool trainable = defaults.contains("alpha");
+  const std::vector<std::size_t> group_of = {0, 1, 1};
+  using Units = std::vector<std::vector<std::size_t>>;
+  const Units each = {{0}, {1}, {2}};
+  const std::map<std::string, Units> scopes =
+      coupled() ? std::map<std::string, Units>{{"whole", {{0, 1, 2}}},
+                                               {"group", {{0}, {1, 2}}},
+                                               {"tensor", each}}
+                : std::map<std::string, Units>{{"", each}};
+  for (const auto& [scope, units] : scopes) {
+    for (const bool schedule_all : {false, true}) {
+      if (schedule_all && !trainable) continue;
+      SCOPED_TRACE(fmt::format("{} {} {}", it().rule, scope, schedule_all));
+      const Tensors weights = make_weights(torch::kFloat);
+      const Tensors twins = copies(weights);
+      const double first_lr[] = {it().lr, it().lr / 2};
+      Groups groups;
+      for (const double lr : first_lr) {
+        auto options = it().options(lr);
+        auto text = detail::to_text(*options);
+        if (!scope.empty()) text["scope"] = scope;
+        if (trainable) text["schedule_all"] = schedule_all ? "true" : "false";
+        detail::from_text(*options, text);
+        const bool first = groups.empty();
+        groups.emplace_back(first ? Tensors{weights[0]} : Tensors{weights[1], weights[2]},
+                            std::move(options));
+      }
+      const auto optimizer = it().make(std::move(groups));
+      ByOptions by_options(it().rule, twins, group_of, units);
+      for (int t = 1; t <= 20; ++t) {
+        SCOPED_TRACE(t);
+        std::vector<OptionMap> all;
+        for (std::size_t g = 0; g < 2; ++g) {
+          auto& options = static_cast<Options&>(optimizer->param_groups()[g].options());
+          // A power of two, so that groups that share a matrix agree on alpha and beta.
+          const double factor = std::ldexp(1.0, -(t / 3));
+          OptionMap core = detail::settings_of(options).core;
+          const auto move = [&](const char* name, const char* in_core, double value) {
+            detail::give_rate(options, name, value);
+            core[in_core] = fmt::format("{}", value);
+          };
+          // One group's rate stays in some steps, and decay in others.
+          move("lr", "lr", first_lr[g] * (schedule_all ? factor : 1 / (1.0 + t / (1 + g))));
+          const bool decoupled = detail::settings_of(options).rates.weight_decay.has_value();
+          if (decoupled) {
+            move("weight_decay", "weight_decay", 0.01 * (1 + g) / (1 + t / 2));
+          } else {
+            move("weight_decay", "l2", 0.01 * (1 + g) / (1 + t / 2));
+          }
+          if (trainable) {
+            move("l2", "l2", 0.01 / t);
+            move("alpha", "alpha", 0.02 / (1 + t / 4));
+            move("beta", "beta", 0.3 / (1 + t / 5));
+            const double moved = schedule_all ? factor : 1;
+            core["alpha"] = fmt::format("{}", 0.02 / (1 + t / 4) * moved);
+            core["beta"] = fmt::format("{}", 0.3 / (1 + t / 5) * moved);
+          }
+          all.push_back(std::move(core));
+        }
+        set_gradients(weights, t);
+        set_gradients(twins, t);
+        optimizer->step();
+        by_options.step(all);
+        ASSERT_TRUE(same_bits(weights, twins));
+      }
+    }
+  }
+}
+
+TEST_P(TorchBattery, AMovedRateThatCannotBeChangesNothing) {
+  const Tensors weights = make_weights(torch::kFloat);
+  const Tensors twins = copies(weights);
+  const auto make_two = [&](const Tensors& of) {
+    return it().make(Groups{{Tensors{of[0]}, it().options(it().lr)},
+                            {Tensors{of[1], of[2]}, it().options(it().lr)}});
+  };
+  const auto disturbed = make_two(weights);
+  const auto calm = make_two(twins);
+  const auto set = [](Optimizer& optimizer, std::size_t group, const char* name, double value) {
+    detail::give_rate(static_cast<Options&>(optimizer.param_groups()[group].options()), name,
+                      value);
+  };
+  const auto& options = static_cast<const Options&>(calm->param_groups()[1].options());
+  const double decay = std::stod(detail::to_text(options).at("weight_decay"));
+  for (int t = 1; t <= 8; ++t) {
+    const double lr = it().lr / t;
+    set_gradients(weights, t);
+    if (t > 2) {
+      const Tensors before = copies(weights);
+      for (const double bad : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+        set(*disturbed, 0, "lr", 2 * lr);
+        set(*disturbed, 1, "lr", bad);
+        for (int again = 0; again < 2; ++again) {
+          expect_throws<std::invalid_argument>([&] { disturbed->step(); },
+                                               {it().rule, "lr", fmt::format("{}", bad)});
+        }
+        set(*disturbed, 1, "lr", lr);
+        set(*disturbed, 1, "weight_decay", bad);
+        expect_throws<std::invalid_argument>([&] { disturbed->step(); },
+                                             {it().rule, fmt::format("{}", bad)});
+        set(*disturbed, 1, "weight_decay", decay);
+      }
+      EXPECT_TRUE(same_bits(weights, before));
+    }
+    for (std::size_t g = 0; g < 2; ++g) {
+      set(*disturbed, g, "lr", lr);
+      set(*calm, g, "lr", lr);
+    }
+    set_gradients(twins, t);
+    disturbed->step();
+    calm->step();
+    ASSERT_TRUE(same_bits(weights, twins)) << t;
+  }
+  expect_throws<std::invalid_argument>([&] { set(*calm, 0, "seed", 1); }, {"seed"});
 }
 
 TEST_P(TorchBattery, GoesOnFromAnArchiveToTheSameBits) {

@@ -309,7 +309,7 @@ void Optimizer::load_named_state(const NamedState& state, Owners owners) {
   Parts fresh{.rule = rule()};
   fresh.names = parts_->names;
   fresh.settings = parts_->settings;
-  fresh.fingerprints = parts_->fingerprints;
+  fresh.snapshots = parts_->snapshots;
   fresh.skipped = parts_->skipped;
   const std::string skipped = fact("skipped");  // files of the first version have none
   std::from_chars(skipped.data(), skipped.data() + skipped.size(), fresh.skipped);

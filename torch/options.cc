@@ -4,7 +4,7 @@
 #include <tandem/torch/options.h>
 #include <torch/serialize/archive.h>
 
-#include <array>
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <stdexcept>
@@ -18,7 +18,7 @@ namespace tandem::optim {
 // ---- The fields that rules share; rules.cc has the others ------------------------------------------
 
 void Options::visit_common(detail::FieldVisitor& visitor) {
-  visitor.field("lr", "", lr_);
+  visitor.rate("lr", "lr", lr_);
   visitor.field("on_nonfinite", "", on_nonfinite_);
   visitor.field("stochastic_rounding", "", stochastic_rounding_);
   visitor.field("seed", "", seed_);
@@ -26,10 +26,10 @@ void Options::visit_common(detail::FieldVisitor& visitor) {
 
 void Options::visit_trainable(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
-  visitor.field("alpha", "alpha", alpha_);
-  visitor.field("beta", "beta", beta_);
-  visitor.field("l2", "l2", l2_);
+  visitor.rate("weight_decay", "weight_decay", weight_decay_);
+  visitor.rate("alpha", "alpha", alpha_);
+  visitor.rate("beta", "beta", beta_);
+  visitor.rate("l2", "l2", l2_);
   visitor.field("normalize", "normalize", normalize_);
   visitor.field("normalize_eps", "normalize_eps", normalize_eps_);
   visitor.field("schedule_all", "", schedule_all_);
@@ -41,33 +41,14 @@ void Options::visit_trainable(detail::FieldVisitor& visitor) {
 namespace detail {
 namespace {
 
-template <class E>
-struct Names;
-template <>
-struct Names<OnNonFinite> {
-  static constexpr std::array<const char*, 3> all = {"raise", "skip", "ignore"};
-};
-template <>
-struct Names<Scope> {
-  static constexpr std::array<const char*, 3> all = {"whole", "group", "tensor"};
-};
-template <>
-struct Names<Form> {
-  static constexpr std::array<const char*, 3> all = {"automatic", "dense", "span"};
-};
-template <>
-struct Names<MomentumForm> {
-  static constexpr std::array<const char*, 2> all = {"ema", "torch"};
-};
-
 template <class T>
 std::string text_of_value(const T& value) {
   if constexpr (std::is_same_v<T, Betas>) {
     return fmt::format("{},{}", std::get<0>(value), std::get<1>(value));
   } else if constexpr (std::is_same_v<T, bool>) {
     return value ? "true" : "false";
-  } else if constexpr (std::is_enum_v<T>) {
-    return Names<T>::all.at(static_cast<std::size_t>(value));
+  } else if constexpr (std::is_same_v<T, Choice>) {
+    return value.name();
   } else {
     return fmt::format("{}", value);
   }
@@ -89,19 +70,16 @@ bool read_value(const std::string& text, T& value) {
   } else if constexpr (std::is_same_v<T, bool>) {
     value = text == "true";
     return value || text == "false";
-  } else if constexpr (std::is_enum_v<T>) {
-    for (std::size_t i = 0; i < Names<T>::all.size(); ++i) {
-      if (text != Names<T>::all.at(i)) continue;
-      value = static_cast<T>(i);
-      return true;
-    }
-    return false;
+  } else if constexpr (std::is_same_v<T, Choice>) {
+    const auto found = std::find(value.names.begin(), value.names.end(), text);
+    value.index = static_cast<std::size_t>(found - value.names.begin());
+    return found != value.names.end();
   } else {
     return read_number(text, value);
   }
 }
 
-/// Hands fields of all types to one generic function of Derived, `any`.
+/// Hands fields of all types, an Option<T> or a ChoiceOption, to one generic function of Derived, `any`.
 template <class Derived>
 class AnyField : public FieldVisitor {
  public:
@@ -111,26 +89,19 @@ class AnyField : public FieldVisitor {
     go(name, core, o);
   }
   void field(const char* name, const char* core, Option<Betas>& o) override { go(name, core, o); }
-  void field(const char* name, const char* core, Option<Scope>& o) override { go(name, core, o); }
-  void field(const char* name, const char* core, Option<OnNonFinite>& o) override {
-    go(name, core, o);
-  }
-  void field(const char* name, const char* core, Option<Form>& o) override { go(name, core, o); }
-  void field(const char* name, const char* core, Option<MomentumForm>& o) override {
-    go(name, core, o);
-  }
+  void field(const char* name, const char* core, ChoiceOption& o) override { go(name, core, o); }
 
  private:
-  template <class T>
-  void go(const char* name, const char* core, Option<T>& option) {
+  template <class AnyOption>
+  void go(const char* name, const char* core, AnyOption& option) {
     static_cast<Derived*>(this)->any(name, core, option);
   }
 };
 
 class Collect : public AnyField<Collect> {
  public:
-  template <class T>
-  void any(const char* name, const char*, Option<T>& option) {
+  template <class AnyOption>
+  void any(const char* name, const char*, AnyOption& option) {
     text[name] = text_of_value(option.get());
   }
   std::map<std::string, std::string> text;
@@ -140,13 +111,14 @@ class Assign : public AnyField<Assign> {
  public:
   explicit Assign(const std::map<std::string, std::string>& text) : text_(text) {}
 
-  template <class T>
-  void any(const char* name, const char*, Option<T>& option) {
+  template <class AnyOption>
+  void any(const char* name, const char*, AnyOption& option) {
+    using T = typename AnyOption::Value;
     const auto found = text_.find(name);
     if (found == text_.end()) {
       throw StateError(fmt::format("Invalid state: option '{}' is missing", name));
     }
-    T value{};
+    T value = option.get();
     if (!read_value(found->second, value)) {
       throw StateError(fmt::format("Invalid state: option '{}' is '{}', which cannot be read", name,
                                    found->second));
@@ -170,8 +142,9 @@ class FillUp : public AnyField<FillUp> {
  public:
   explicit FillUp(std::map<std::string, std::string> defaults) : defaults_(std::move(defaults)) {}
 
-  template <class T>
-  void any(const char* name, const char*, Option<T>& option) {
+  template <class AnyOption>
+  void any(const char* name, const char*, AnyOption& option) {
+    using T = typename AnyOption::Value;
     T value = option.get();
     // Where a scheduler counts from is a group's own.
     if (!option.given() && std::string_view(name) != "first_lr") {
@@ -184,28 +157,77 @@ class FillUp : public AnyField<FillUp> {
   std::map<std::string, std::string> defaults_;
 };
 
-class Fingerprint : public AnyField<Fingerprint> {
+/// Reads what schedulers move; other fields go to Derived.
+template <class Derived>
+class ReadRates : public AnyField<Derived> {
  public:
-  Fingerprint() { values.reserve(24); }
-
-  template <class T>
-  void any(const char*, const char*, Option<T>& option) {
-    if constexpr (std::is_same_v<T, Betas>) {
-      values.push_back(std::bit_cast<std::uint64_t>(std::get<0>(option.get())));
-      values.push_back(std::bit_cast<std::uint64_t>(std::get<1>(option.get())));
-    } else if constexpr (std::is_same_v<T, double>) {
-      values.push_back(std::bit_cast<std::uint64_t>(option.get()));
-    } else {
-      values.push_back(static_cast<std::uint64_t>(option.get()));
-    }
+  void rate(const char* /*name*/, const char* core, Option<double>& option) override {
+    const std::string_view rate = core;
+    if (rate == "lr") rates_.lr = option.get();
+    if (rate == "alpha") rates_.alpha = option.get();
+    if (rate == "beta") rates_.beta = option.get();
+    if (rate == "l2") rates_.l2 = option.get();
+    if (rate == "weight_decay") rates_.weight_decay = option.get();
   }
-  std::vector<std::uint64_t> values;
+  template <class AnyOption>
+  void any(const char* name, const char* core, AnyOption& option) {
+    using T = typename AnyOption::Value;
+    const std::string_view field = name;
+    if constexpr (std::is_same_v<T, double>) {
+      if (field == "first_lr") {
+        first_lr_ = option.get();
+        return;
+      }
+    } else if constexpr (std::is_same_v<T, bool>) {
+      if (field == "schedule_all") schedule_all_ = option.get();
+    }
+    static_cast<Derived*>(this)->other(name, core, option);
+  }
+
+  Rates rates() const {
+    Rates rates = rates_;
+    if (schedule_all_ && first_lr_ > 0) {
+      const double factor = rates.lr / first_lr_;
+      *rates.alpha *= factor;
+      *rates.beta *= factor;
+    }
+    return rates;
+  }
+
+ private:
+  Rates rates_;
+  double first_lr_ = 0;
+  bool schedule_all_ = false;
 };
 
-class ForCore : public AnyField<ForCore> {
+class LookAt : public ReadRates<LookAt> {
  public:
-  template <class T>
-  void any(const char* name, const char* core, Option<T>& option) {
+  explicit LookAt(std::vector<std::uint64_t>& others) : others_(others) { others_.clear(); }
+
+  template <class AnyOption>
+  void other(const char*, const char*, AnyOption& option) {
+    using T = typename AnyOption::Value;
+    if constexpr (std::is_same_v<T, Betas>) {
+      others_.push_back(std::bit_cast<std::uint64_t>(std::get<0>(option.get())));
+      others_.push_back(std::bit_cast<std::uint64_t>(std::get<1>(option.get())));
+    } else if constexpr (std::is_same_v<T, double>) {
+      others_.push_back(std::bit_cast<std::uint64_t>(option.get()));
+    } else if constexpr (std::is_same_v<T, Choice>) {
+      others_.push_back(option.get().index);
+    } else {
+      others_.push_back(static_cast<std::uint64_t>(option.get()));
+    }
+  }
+
+ private:
+  std::vector<std::uint64_t>& others_;
+};
+
+class ForCore : public ReadRates<ForCore> {
+ public:
+  template <class AnyOption>
+  void other(const char* name, const char* core, AnyOption& option) {
+    using T = typename AnyOption::Value;
     const std::string_view field = name;
     if constexpr (std::is_same_v<T, Betas>) {
       settings.core["beta1"] = text_of_value(std::get<0>(option.get()));
@@ -213,32 +235,38 @@ class ForCore : public AnyField<ForCore> {
     } else {
       if (*core != '\0') settings.core[core] = text_of_value(option.get());
     }
-    if constexpr (std::is_same_v<T, double>) {
-      if (field == "lr") settings.lr = option.get();
-      if (field == "weight_decay" && *core == '\0') {
-        settings.weight_decay = option.get();
-        settings.decoupled = true;
-      }
-      if (field == "first_lr") first_lr = option.get();
-      if (field == "alpha") alpha = option.get();
-      if (field == "beta") beta = option.get();
-    } else if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (std::is_same_v<T, bool>) {
       if (field == "stochastic_rounding") settings.rounding.stochastic = option.get();
-      if (field == "schedule_all") schedule_all = option.get();
     } else if constexpr (std::is_same_v<T, std::uint64_t>) {
       if (field == "seed") settings.rounding.seed = option.get();
-    } else if constexpr (std::is_same_v<T, OnNonFinite>) {
-      settings.on_nonfinite = option.get();
-    } else if constexpr (std::is_same_v<T, Scope>) {
-      settings.scope = option.get();
+    } else if constexpr (std::is_same_v<T, Choice>) {
+      if (field == "on_nonfinite") {
+        settings.on_nonfinite = static_cast<OnNonFinite>(option.get().index);
+      }
+      if (field == "scope") settings.scope = static_cast<Scope>(option.get().index);
     }
   }
 
   Settings settings;
-  double first_lr = 0;
-  double alpha = 0;
-  double beta = 0;
-  bool schedule_all = false;
+};
+
+class GiveRate : public AnyField<GiveRate> {
+ public:
+  GiveRate(std::string_view name, double value) : name_(name), value_(value) {}
+
+  void rate(const char* name, const char* /*core*/, Option<double>& option) override {
+    if (name != name_) return;
+    option.give(value_);
+    found = true;
+  }
+  template <class AnyOption>
+  void any(const char*, const char*, AnyOption&) {}
+
+  bool found = false;
+
+ private:
+  std::string_view name_;
+  double value_;
 };
 
 /// Visiting reads only, but for the visitors that say otherwise.
@@ -247,8 +275,9 @@ Options& visitable(const Options& options) { return const_cast<Options&>(options
 class RememberFirstLr : public AnyField<RememberFirstLr> {
  public:
   explicit RememberFirstLr(double lr) : lr_(lr) {}
-  template <class T>
-  void any(const char* name, const char*, Option<T>& option) {
+  template <class AnyOption>
+  void any(const char* name, const char*, AnyOption& option) {
+    using T = typename AnyOption::Value;
     if constexpr (std::is_same_v<T, double>) {
       if (std::string_view(name) == "first_lr" && option.get() == 0) option.give(lr_);
     }
@@ -279,24 +308,35 @@ void from_text(Options& options, const std::map<std::string, std::string>& text)
   assign.finish();
 }
 
-std::vector<std::uint64_t> fingerprint(const Options& options) {
-  Fingerprint fields;
+void give_rate(Options& options, std::string_view name, double value) {
+  GiveRate give(name, value);
+  options.visit(give);
+  if (!give.found) throw std::invalid_argument(fmt::format("Unknown rate '{}'", name));
+}
+
+void look_at(const Options& options, Snapshot& snapshot) {
+  LookAt fields(snapshot.others);
   visitable(options).visit(fields);
-  return std::move(fields.values);
+  snapshot.rates = fields.rates();
 }
 
 Settings settings_of(const Options& options) {
   ForCore fields;
   visitable(options).visit(fields);
-  if (fields.schedule_all && fields.first_lr > 0) {
-    const double factor = fields.settings.lr / fields.first_lr;
-    fields.settings.core["alpha"] = text_of_value(fields.alpha * factor);
-    fields.settings.core["beta"] = text_of_value(fields.beta * factor);
-  }
+  fields.settings.rates = fields.rates();
   return std::move(fields.settings);
 }
 
-std::string text_of(OnNonFinite value) { return text_of_value(value); }
+OptionMap core_options(const Settings& settings) {
+  OptionMap options = settings.core;
+  const Rates& rates = settings.rates;
+  options["lr"] = text_of_value(rates.lr);
+  if (rates.alpha) options["alpha"] = text_of_value(*rates.alpha);
+  if (rates.beta) options["beta"] = text_of_value(*rates.beta);
+  if (rates.l2) options["l2"] = text_of_value(*rates.l2);
+  if (rates.weight_decay) options["weight_decay"] = text_of_value(*rates.weight_decay);
+  return options;
+}
 
 }  // namespace detail
 

@@ -46,30 +46,43 @@ void Optimizer::Parts::read_groups(Groups& groups, const Options& defaults) {
     take_groups(groups, defaults);
   } catch (...) {
     // Some units may have the new options and others not: all are looked at again in the next step.
-    for (std::vector<std::uint64_t>& fingerprint : fingerprints) fingerprint.clear();
+    for (detail::Snapshot& snapshot : snapshots) snapshot.others.clear();
     throw;
   }
 }
 
 void Optimizer::Parts::take_groups(Groups& groups, const Options& defaults) {
   bool changed = false;
+  bool moved = false;  // rates alone
   for (std::size_t g = 0; g < groups.size(); ++g) {
     Options& options = detail::own_options(groups[g], defaults, rule, g);
     // A group that torch's own add_param_group took.
-    if (g >= settings.size() || g >= fingerprints.size()) {
+    if (g >= settings.size() || g >= snapshots.size()) {
       detail::fill_up(options, defaults);
       settings.resize(g + 1);
-      fingerprints.resize(g + 1);
+      snapshots.resize(g + 1);
     }
-    std::vector<std::uint64_t> now = detail::fingerprint(options);
-    if (now == fingerprints[g]) continue;
-    settings[g] = detail::settings_of(options);
-    fingerprints[g] = std::move(now);
-    changed = true;
+    detail::look_at(options, now);
+    if (now.others != snapshots[g].others) {
+      settings[g] = detail::settings_of(options);
+      changed = true;
+    } else if (now.rates != snapshots[g].rates) {
+      settings[g].rates = now.rates;
+      moved = true;
+    } else {
+      continue;
+    }
+    std::swap(now, snapshots[g]);
   }
-  if (!changed) return;
+  if (!changed && !moved) return;
   try {
-    for (Unit& unit : units) unit.configure(settings);
+    for (Unit& unit : units) {
+      if (changed) {
+        unit.configure(settings);
+      } else {
+        unit.move_rates(settings);
+      }
+    }
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(with_rule(rule, error));
   }

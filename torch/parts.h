@@ -36,8 +36,9 @@ struct Optimizer::Parts {
   std::string rule;
   std::unordered_map<const void*, std::string> names = {};  // by TensorImpl
 
-  std::vector<detail::Settings> settings = {};                // a group each
-  std::vector<std::vector<std::uint64_t>> fingerprints = {};  // of the options behind them
+  std::vector<detail::Settings> settings = {};   // a group each
+  std::vector<detail::Snapshot> snapshots = {};  // of the options behind them
+  detail::Snapshot now = {};                     // of a group, while it is looked at
 
   std::vector<detail::Unit> units = {};
   std::unordered_map<const void*, std::size_t> unit_of = {};  // by TensorImpl

@@ -51,12 +51,12 @@ void AdamTOOptions::visit(detail::FieldVisitor& visitor) {
 
 void SGDOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
 }
 
 void MomentumOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("momentum", "momentum", momentum_);
   visitor.field("form", "form", form_);
   visitor.field("state_type", "state", state_type_);
@@ -66,7 +66,7 @@ void MomentumOptions::visit(detail::FieldVisitor& visitor) {
 
 void NesterovOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("momentum", "momentum", momentum_);
   visitor.field("state_type", "state", state_type_);
   visitor.field("state_rounding", "state_rounding", state_rounding_);
@@ -75,7 +75,7 @@ void NesterovOptions::visit(detail::FieldVisitor& visitor) {
 
 void AdagradOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("initial_accumulator_value", "initial_accumulator", initial_accumulator_value_);
   visitor.field("eps", "eps", eps_);
   visitor.field("state_type", "state", state_type_);
@@ -85,7 +85,7 @@ void AdagradOptions::visit(detail::FieldVisitor& visitor) {
 
 void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("beta2", "beta2", beta2_);
   visitor.field("eps", "eps", eps_);
   visitor.field("state_type", "state", state_type_);
@@ -95,7 +95,7 @@ void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
 
 void AdamOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "l2", weight_decay_);
+  visitor.rate("weight_decay", "l2", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("eps", "eps", eps_);
   visitor.field("state_type", "state", state_type_);
@@ -105,7 +105,7 @@ void AdamOptions::visit(detail::FieldVisitor& visitor) {
 
 void AdamWOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
+  visitor.rate("weight_decay", "weight_decay", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("eps", "eps", eps_);
   visitor.field("state_type", "state", state_type_);
@@ -115,7 +115,7 @@ void AdamWOptions::visit(detail::FieldVisitor& visitor) {
 
 void LionOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
-  visitor.field("weight_decay", "", weight_decay_);
+  visitor.rate("weight_decay", "weight_decay", weight_decay_);
   visitor.field("betas", "beta1,beta2", betas_);
   visitor.field("state_type", "state", state_type_);
   visitor.field("state_rounding", "state_rounding", state_rounding_);

@@ -195,46 +195,75 @@ Unit::Unit(const std::string& rule, std::vector<Member> members,
   });
   core_ = make_optimizer(rule, specs(groups), options(groups));
   core_->set_executor(torch_executor());
+  rates_ = first_of(groups).rates;
+}
+
+SegmentSpec Unit::spec_of(const Member& member, const std::vector<Settings>& groups) const {
+  SegmentSpec spec{member.count};
+  // A place of its own in the noise of rounded state, whatever else is trained beside it.
+  spec.first_element = (static_cast<std::uint64_t>(member.group) << 56) ^
+                       (static_cast<std::uint64_t>(member.index) << 36);
+  if (several_groups_) {
+    const Rates& rates = groups[member.group].rates;
+    spec.lr = rates.lr;
+    spec.weight_decay = rates.weight_decay.value_or(0);
+  }
+  return spec;
 }
 
 std::vector<SegmentSpec> Unit::specs(const std::vector<Settings>& groups) const {
   std::vector<SegmentSpec> specs;
-  for (const Member& member : members_) {
-    SegmentSpec spec{member.count};
-    // A place of its own in the noise of rounded state, whatever else is trained beside it.
-    spec.first_element = (static_cast<std::uint64_t>(member.group) << 56) ^
-                         (static_cast<std::uint64_t>(member.index) << 36);
-    if (several_groups_) {
-      spec.lr = groups[member.group].lr;
-      spec.weight_decay = groups[member.group].weight_decay;
-    }
-    specs.push_back(spec);
-  }
+  for (const Member& member : members_) specs.push_back(spec_of(member, groups));
   return specs;
 }
 
 OptionMap Unit::options(const std::vector<Settings>& groups) const {
   const std::size_t first = members_.front().group;
-  const Settings& settings = groups[first];
+  OptionMap map = core_options(groups[first]);
+  std::size_t seen = first;
   for (const Member& member : members_) {
-    const Settings& other = groups[member.group];
-    for (const auto& [name, value] : settings.core) {
-      if (other.core.at(name) == value) continue;
+    if (member.group == seen) continue;
+    seen = member.group;
+    const OptionMap other = core_options(groups[member.group]);
+    for (const auto& [name, value] : map) {
+      if (name == "lr" || name == "weight_decay" || other.at(name) == value) continue;
       throw std::invalid_argument(fmt::format(
           "the {} of group {} is {}, of group {} {}: groups that share one matrix may differ in lr "
           "and weight_decay only; Scope::group gives each its own",
-          name, first, value, member.group, other.core.at(name)));
+          name, first, value, member.group, other.at(name)));
     }
   }
-  OptionMap map = settings.core;
-  map["lr"] = fmt::format("{}", settings.lr);
-  if (settings.decoupled) map["weight_decay"] = fmt::format("{}", settings.weight_decay);
-  map["on_nonfinite"] = checks_gradient_ ? text_of(settings.on_nonfinite) : "ignore";
+  const OnNonFinite policy = checks_gradient_ ? groups[first].on_nonfinite : OnNonFinite::ignore;
+  map["on_nonfinite"] = names_of(policy).at(static_cast<std::size_t>(policy));
   return map;
 }
 
 void Unit::configure(const std::vector<Settings>& groups) {
   core_->set_options(specs(groups), options(groups));
+  rates_ = first_of(groups).rates;
+}
+
+void Unit::move_rates(const std::vector<Settings>& groups) {
+  const Rates& rates = first_of(groups).rates;
+  if (several_groups_) {
+    const bool differ = std::any_of(members_.begin(), members_.end(), [&](const Member& member) {
+      const Rates& other = groups[member.group].rates;
+      return other.alpha != rates.alpha || other.beta != rates.beta || other.l2 != rates.l2;
+    });
+    if (differ) return configure(groups);  // which says so
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      core_->set_segment(i, spec_of(members_[i], groups));
+    }
+  }
+  if (rates == rates_) return;
+  if (rates.lr != rates_.lr) core_->set_rate("lr", rates.lr);
+  if (rates.alpha != rates_.alpha) core_->set_rate("alpha", *rates.alpha);
+  if (rates.beta != rates_.beta) core_->set_rate("beta", *rates.beta);
+  if (rates.l2 != rates_.l2) core_->set_decay("l2", *rates.l2);
+  if (rates.weight_decay != rates_.weight_decay) {
+    core_->set_decay("weight_decay", *rates.weight_decay);
+  }
+  rates_ = rates;
 }
 
 template <class T>

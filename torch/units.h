@@ -57,6 +57,8 @@ class Unit {
   /// Takes over the options of the groups, where they changed. Throws std::invalid_argument where
   /// groups of one scope differ in what must be one.
   void configure(const std::vector<Settings>& groups);
+  /// The same where nothing but rates has changed; costs next to nothing.
+  void move_rates(const std::vector<Settings>& groups);
   /// Looks up the tensors for a step on the members that have a gradient, at least one, and, where
   /// `core` says so, does what of the library's step can fail; changes neither weights nor state.
   void prepare(bool core);
@@ -79,6 +81,11 @@ class Unit {
   std::vector<Segment<T>>& segments() {
     return std::get<std::vector<Segment<T>>>(segments_);
   }
+  const Settings& first_of(const std::vector<Settings>& groups) const {
+    return groups[members_.front().group];
+  }
+  /// As options has it for all that groups of one unit share; lr and weight_decay are their own.
+  SegmentSpec spec_of(const Member& member, const std::vector<Settings>& groups) const;
   std::vector<SegmentSpec> specs(const std::vector<Settings>& groups) const;
   OptionMap options(const std::vector<Settings>& groups) const;
 
@@ -86,6 +93,7 @@ class Unit {
   at::ScalarType type_;
   bool several_groups_ = false;
   bool checks_gradient_ = false;
+  Rates rates_;  // as the core has them, of the first member's group
   std::unique_ptr<tandem::Optimizer> core_;
 
   // Of the step under way.

@@ -125,6 +125,8 @@ class Optimizer {
   /// The same for "alpha" and "beta" of trainable rules. Costs next to nothing: for schedulers that
   /// move rates in every step.
   void set_rate(std::string_view option, const Schedule& rate);
+  /// The same for "weight_decay" (of all segments without one of their own) and "l2".
+  void set_decay(std::string_view option, double value);
   /// A segment's own rate and weight decay, from the next step on; its size stays.
   void set_segment(std::size_t segment, const SegmentSpec& spec);
   /// Other options from the next step on, the state as it is: what is not named gets its default.

@@ -7,12 +7,17 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from typing import Any, Callable
 
 import tandem
 import torch
+from tandem._rules import RULES
 from torch import nn
+
+#: Rules with whole matrices, which a large model has no memory for.
+MATRICES = ("full-to", "block-to")
 
 
 def parameters(sizes: list[int]) -> list[nn.Parameter]:
@@ -24,15 +29,72 @@ def parameters(sizes: list[int]) -> list[nn.Parameter]:
     return made
 
 
-def seconds_a_step(optimizer: torch.optim.Optimizer, least_seconds: float) -> float:
+def seconds_a_step(step: Callable[[], Any], least_seconds: float) -> float:
     """The mean over as many steps as fit into the time, after some that warm up."""
     for _ in range(3):
-        optimizer.step()
+        step()
     steps, start = 0, time.perf_counter()
     while time.perf_counter() - start < least_seconds or steps < 3:
-        optimizer.step()
+        step()
         steps += 1
     return (time.perf_counter() - start) / steps
+
+
+def our_optimizers() -> dict[str, Callable[[Any], torch.optim.Optimizer]]:
+    """Every rule but those with matrices, at rates that go nowhere in thousands of steps."""
+
+    def maker(rule: str) -> Callable[[Any], torch.optim.Optimizer]:
+        options = {"lr": 1e-6}
+        if rule == "ro-to":
+            options["alpha"] = 1e-9  # |a|^2 |w|^2 of so many weights overflows with larger ones
+        return lambda params: getattr(tandem, RULES[rule].class_name)(params, **options)
+
+    return {RULES[rule].class_name: maker(rule) for rule in RULES if rule not in MATRICES}
+
+
+def scheduled(optimizer: torch.optim.Optimizer, factors: tuple[float, ...]) -> Callable[[], None]:
+    """A step before which the rate is multiplied by the next of these, as a scheduler does it."""
+    following = itertools.cycle(factors)
+
+    def step() -> None:
+        factor = next(following)
+        for group in optimizer.param_groups:
+            group["lr"] *= factor
+        optimizer.step()
+
+    return step
+
+
+def print_row(row: tuple[str, ...], markdown: bool) -> None:
+    print("| " + " | ".join(row) + " |" if markdown else "  ".join(row))
+
+
+def moved_rates(options: argparse.Namespace) -> None:
+    """Steps before which the rate moves, against steps of the same optimizer before which it is
+    multiplied by 1: in turns, one by one, so that other work on the machine leaves some of them alone."""
+    if options.markdown:
+        print("\n| model | optimizer | a step | lr moved before each step | ratio |")
+        print("|---|---|---:|---:|---:|")
+    for name, make in our_optimizers().items():
+        optimizer = make(parameters([1000] * 200))
+        steps = {"still": scheduled(optimizer, (1.0,)), "moved": scheduled(optimizer, (0.5, 2.0))}
+        best = dict.fromkeys(steps, float("inf"))
+        end = time.perf_counter() + 2 * options.rounds * options.seconds
+        while time.perf_counter() < end:
+            for kind, step in steps.items():
+                start = time.perf_counter()
+                step()
+                best[kind] = min(best[kind], time.perf_counter() - start)
+        print_row(
+            (
+                "200 tensors of 1000",
+                f"`tandem.{name}`",
+                f"{1e6 * best['still']:.3g} us",
+                f"{1e6 * best['moved']:.3g} us",
+                f"{best['moved'] / best['still']:.2f}",
+            ),
+            options.markdown,
+        )
 
 
 def torch_adams() -> dict[str, Callable[[Any], torch.optim.Optimizer]]:
@@ -43,30 +105,12 @@ def torch_adams() -> dict[str, Callable[[Any], torch.optim.Optimizer]]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=0.5, help="of each measurement")
-    parser.add_argument("--markdown", action="store_true")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
-
+def against_torch(options: argparse.Namespace) -> None:
     shapes = {
         "25 M parameters in 60 tensors": ([25_000_000 // 60] * 60, 1e3, "ms"),
         "10 tensors of 100": ([100] * 10, 1e6, "us"),
     }
-    ours: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
-        "DiagonalTO": lambda params: tandem.DiagonalTO(params, lr=1e-5),
-        "RankOneTO": lambda params: tandem.RankOneTO(params, lr=1e-5, alpha=1e-9),
-        "AdamTO": lambda params: tandem.AdamTO(params, lr=1e-5),
-        "Adam": lambda params: tandem.Adam(params, lr=1e-5),
-        "AdamW": lambda params: tandem.AdamW(params, lr=1e-5),
-        "Lion": lambda params: tandem.Lion(params, lr=1e-6),
-    }
-    peers = torch_adams()
-    print(f"torch {torch.__version__}, {options.threads} threads, best of {options.rounds} rounds")
+    ours, peers = our_optimizers(), torch_adams()
     if options.markdown:
         print("\n| model | optimizer | a step | torch's Adam | times faster |")
         print("|---|---|---:|---:|---:|")
@@ -75,7 +119,7 @@ def main() -> None:
         # Interleaved, so that all see the same machine; state is made anew, or memory is short.
         for _ in range(options.rounds):
             for name, make in {**peers, **ours}.items():
-                seconds = seconds_a_step(make(parameters(sizes)), options.seconds)
+                seconds = seconds_a_step(make(parameters(sizes)).step, options.seconds)
                 best[name] = min(best.get(name, seconds), seconds)
         peer = min(peers, key=lambda name: best[name])
         for name in ours:
@@ -86,8 +130,23 @@ def main() -> None:
                 f"{factor * best[peer]:.3g} {unit} ({peer})",
                 f"{best[peer] / best[name]:.2f}",
             )
-            print("| " + " | ".join(row) + " |" if options.markdown else "  ".join(row))
+            print_row(row, options.markdown)
 
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.5, help="of each measurement")
+    parser.add_argument("--only-moved-rates", action="store_true")
+    parser.add_argument("--markdown", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    print(f"torch {torch.__version__}, {options.threads} threads, best of {options.rounds} rounds")
+    if not options.only_moved_rates:
+        against_torch(options)
+    moved_rates(options)
 
 if __name__ == "__main__":
     main()

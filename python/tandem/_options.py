@@ -95,6 +95,14 @@ READERS: dict[str, dict[str, ToText]] = {
     for rule, facts in RULES.items()
 }
 
+#: What schedulers move.
+RATES: dict[str, frozenset[str]] = {
+    rule: frozenset(
+        ("lr", "weight_decay") + (("alpha", "beta", "l2") if facts.weights_per_estimate else ())
+    )
+    for rule, facts in RULES.items()
+}
+
 
 def texts(rule: str, names: tuple[str, ...], group: dict[str, Any]) -> dict[str, str]:
     """The options of a parameter group as the native optimizer takes them. Raises TypeError and

@@ -267,6 +267,53 @@ def test_schedulers_move_lr_and_with_schedule_all_alpha_and_beta() -> None:
     assert not torch.allclose(weights(a), weights(c), atol=1e-6)
 
 
+@rules
+def test_moved_rates_give_the_bits_of_changed_options(cls: Any, options: dict[str, Any]) -> None:
+    data = batches(20)
+    a, b = make_model(), make_model()
+    moved, changed = (
+        cls([{"params": m[0].parameters()}, {"params": m[2].parameters(), "lr": 0.002}], **options)
+        for m in (a, b)
+    )
+    changed._only_rates = lambda *_: False  # every change is sent as texts of all options
+    for t, batch in enumerate(data):
+        for optimizer in (moved, changed):
+            for number, group in enumerate(optimizer.param_groups):
+                group["lr"] *= 0.9 if number == 0 or t % 2 else 1.0
+                if t % 3 == 0:
+                    group["weight_decay"] = 0.01 * (1 + number) / (1 + t)
+                if t % 4 == 0 and "alpha" in group:
+                    group.update(alpha=0.01 / (1 + t), beta=0.4 / (1 + t), l2=0.001 * t)
+        train(a, moved, [batch])
+        train(b, changed, [batch])
+        assert torch.equal(weights(a), weights(b)), t
+
+
+@rules
+def test_moved_rates_that_cannot_be_are_refused(cls: Any, options: dict[str, Any]) -> None:
+    model = make_model()
+    optimizer = cls(model.parameters(), **options)
+    train(model, optimizer, batches(2))
+    before = weights(model).clone()
+    group = optimizer.param_groups[0]
+    words = {"lr": "learning rate"}
+    for name in ("lr", "weight_decay", "alpha", "beta", "l2"):
+        if name not in group:
+            continue
+        good = group[name]
+        for bad in (-1.0, math.nan, math.inf):
+            group[name] = bad
+            with pytest.raises(ValueError, match=f"Invalid {words.get(name, name + ' value')}: {bad}"):
+                optimizer.step()
+        group[name] = "much"
+        with pytest.raises(TypeError, match=words.get(name, name)):
+            optimizer.step()
+        group[name] = good
+    assert torch.equal(weights(model), before)
+    optimizer.step()
+    assert not torch.equal(weights(model), before)
+
+
 def test_schedule_all_is_resumed_from_where_it_began() -> None:
     data = batches(20)
 

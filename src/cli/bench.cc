@@ -123,6 +123,7 @@ int run_torch(const Options& options, const Common& common) {
   if (options.quick) {
     torch.parameters = 600'000;
     torch.small_steps = 10;
+    torch.many_tensors = 20;
     torch.members = 16;
     torch.steps = 10;
     torch.rounds = 1;

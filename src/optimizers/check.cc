@@ -9,36 +9,53 @@
 
 namespace tandem {
 
-void check_range(const std::string& rule, const std::string& option, double value, Range range) {
-  const auto fail = [&](const std::string& expected) {
-    return std::invalid_argument(
-        fmt::format("{}: Invalid {}: {}, expected {}", rule, option, value, expected));
-  };
+namespace {
+
+std::string expected(Range range) {
   switch (range) {
     case Range::non_negative:
-      if (!(std::isfinite(value) && value >= 0)) throw fail("a finite number >= 0");
-      return;
+      return "a finite number >= 0";
     case Range::positive:
-      if (!(std::isfinite(value) && value > 0)) throw fail("a finite number > 0");
-      return;
+      return "a finite number > 0";
     case Range::factor:
-      if (!(value > 0 && value <= kMostGrowth)) {
-        throw fail(fmt::format("a number > 0 and <= {}", kMostGrowth));
-      }
-      return;
+      return fmt::format("a number > 0 and <= {}", kMostGrowth);
     case Range::fraction:
-      if (!(value >= 0 && value < 1)) throw fail("a number >= 0 and < 1");
-      return;
+      return "a number >= 0 and < 1";
   }
+  return "";
+}
+
+}  // namespace
+
+bool is_in(double value, Range range) {
+  switch (range) {
+    case Range::non_negative:
+      return std::isfinite(value) && value >= 0;
+    case Range::positive:
+      return std::isfinite(value) && value > 0;
+    case Range::factor:
+      return value > 0 && value <= kMostGrowth;
+    case Range::fraction:
+      return value >= 0 && value < 1;
+  }
+  return false;
+}
+
+bool is_rate(const Schedule& rate) {
+  // The shapes of schedules keep the sign of their rate at all times.
+  return is_in(rate.at(Clock{}), Range::non_negative);
+}
+
+void check_range(const std::string& rule, const std::string& option, double value, Range range) {
+  if (is_in(value, range)) return;
+  throw std::invalid_argument(
+      fmt::format("{}: Invalid {}: {}, expected {}", rule, option, value, expected(range)));
 }
 
 void check_rate(const std::string& rule, const std::string& option, const Schedule& rate) {
-  // The shapes of schedules keep the sign of their rate at all times.
-  const double first = rate.at(Clock{});
-  if (!(std::isfinite(first) && first >= 0)) {
-    throw std::invalid_argument(fmt::format("{}: Invalid {}: {}, expected a finite number >= 0",
-                                            rule, option, rate.to_string()));
-  }
+  if (is_rate(rate)) return;
+  throw std::invalid_argument(fmt::format("{}: Invalid {}: {}, expected {}", rule, option,
+                                          rate.to_string(), expected(Range::non_negative)));
 }
 
 void check_values(const std::string& rule, const std::string& option,

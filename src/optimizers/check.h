@@ -22,6 +22,10 @@ enum class Range {
   fraction       // in [0, 1)
 };
 
+bool is_in(double value, Range range);
+/// Finite and not negative.
+bool is_rate(const Schedule& rate);
+
 /// All throw std::invalid_argument that names the rule and the option.
 void check_range(const std::string& rule, const std::string& option, double value, Range range);
 void check_rate(const std::string& rule, const std::string& option, const Schedule& rate);

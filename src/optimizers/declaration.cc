@@ -38,19 +38,24 @@ Option starting_values(std::string name, std::string help) {
           .torch = "-"};
 }
 
+namespace {
+
+template <class E>
+const std::vector<std::string>& listed() {
+  static constexpr auto kTexts = names_of(E{});
+  static const std::vector<std::string> kNames(kTexts.begin(), kTexts.end());
+  return kNames;
+}
+
+}  // namespace
+
 const std::vector<std::string>& choices_of(std::string_view enumeration) {
-  // In the order of the enums.
-  static const std::vector<std::string> kOnNonFinite = {"raise", "skip", "ignore"};
-  static const std::vector<std::string> kForm = {"automatic", "dense", "span"};
-  static const std::vector<std::string> kMomentumForm = {"ema", "torch"};
-  static const std::vector<std::string> kStateType = {"full", "bfloat16"};
-  static const std::vector<std::string> kStateRounding = {"stochastic", "nearest"};
   static const std::vector<std::string> kNone;
-  if (enumeration == "OnNonFinite") return kOnNonFinite;
-  if (enumeration == "Form") return kForm;
-  if (enumeration == "MomentumForm") return kMomentumForm;
-  if (enumeration == "StateType") return kStateType;
-  if (enumeration == "StateRounding") return kStateRounding;
+  if (enumeration == "OnNonFinite") return listed<OnNonFinite>();
+  if (enumeration == "Form") return listed<Form>();
+  if (enumeration == "MomentumForm") return listed<MomentumForm>();
+  if (enumeration == "StateType") return listed<StateType>();
+  if (enumeration == "StateRounding") return listed<StateRounding>();
   return kNone;
 }
 

@@ -78,6 +78,9 @@ double Optimizer::lr() const {
 void Optimizer::set_rate(std::string_view option, const Schedule& rate) {
   stepper_->set_rate(option, rate);
 }
+void Optimizer::set_decay(std::string_view option, double value) {
+  stepper_->set_decay(option, value);
+}
 void Optimizer::set_segment(std::size_t segment, const SegmentSpec& spec) {
   stepper_->set_segment(segment, spec);
 }

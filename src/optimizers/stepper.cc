@@ -34,8 +34,11 @@ constexpr std::size_t kMostElements = std::numeric_limits<std::size_t>::max() / 
 
 /// The rates of a segment of its own.
 void check_segment(const std::string& rule, std::size_t s, const SegmentSpec& segment) {
-  if (segment.lr) check_rate(rule, fmt::format("lr of segment {}", s), *segment.lr);
-  if (segment.weight_decay) {
+  // Checked in every step of a scheduler, so names are made where something is wrong.
+  if (segment.lr && !is_rate(*segment.lr)) {
+    check_rate(rule, fmt::format("lr of segment {}", s), *segment.lr);
+  }
+  if (segment.weight_decay && !is_in(*segment.weight_decay, Range::non_negative)) {
     check_range(rule, fmt::format("weight_decay of segment {}", s), *segment.weight_decay,
                 Range::non_negative);
   }
@@ -429,8 +432,22 @@ void Stepper::set_rate(std::string_view option, const Schedule& rate) {
     throw std::invalid_argument(fmt::format("{}: Unknown rate '{}', expected {}", recipe_.name,
                                             option, spec != nullptr ? "lr, alpha or beta" : "lr"));
   }
-  check_rate(recipe_.name, std::string(option), rate);
+  if (!is_rate(rate)) check_rate(recipe_.name, std::string(option), rate);
   *field = rate;
+}
+
+void Stepper::set_decay(std::string_view option, double value) {
+  double* const field = option == "weight_decay" ? &recipe_.weight_decay
+                        : option == "l2"         ? &recipe_.l2
+                                                 : nullptr;
+  if (field == nullptr) {
+    throw std::invalid_argument(
+        fmt::format("{}: Unknown decay '{}', expected weight_decay or l2", recipe_.name, option));
+  }
+  if (!is_in(value, Range::non_negative)) {
+    check_range(recipe_.name, std::string(option), value, Range::non_negative);
+  }
+  *field = value;
 }
 
 void Stepper::check_change(std::size_t segment, const SegmentSpec& to) const {

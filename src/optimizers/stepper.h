@@ -54,6 +54,7 @@ class Stepper {
   const Clock& clock() const { return progress_.clock; }
   std::uint64_t skipped() const { return progress_.skipped; }
   void set_rate(std::string_view option, const Schedule& rate);
+  void set_decay(std::string_view option, double value);
   void set_segment(std::size_t segment, const SegmentSpec& spec);
   void set_executor(std::shared_ptr<Executor> executor);
   const Executor& executor() const { return *executor_; }

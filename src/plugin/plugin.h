@@ -28,6 +28,13 @@ class Loop {
   virtual std::vector<float> weights() const = 0;
 };
 
+/// Steps of an optimizer.
+class StepLoop : public Loop {
+ public:
+  /// As run, with a rate that moves before each step.
+  virtual void run_scheduled(std::size_t steps) = 0;
+};
+
 /// The parameters of a model, one tensor after another; only read while a Loop is made.
 struct Tensors {
   std::span<const std::size_t> sizes;
@@ -47,7 +54,7 @@ struct Samples {
 struct TorchBench {
   /// Steps of an optimizer with a gradient that stays the same. Its name is that of its class:
   /// "torch::optim::Adam", "tandem::optim::DiagonalTO". Throws std::invalid_argument for others.
-  std::unique_ptr<Loop> (*optimizer)(const std::string& name, const Tensors& tensors);
+  std::unique_ptr<StepLoop> (*optimizer)(const std::string& name, const Tensors& tensors);
   /// Softmax regression from zeros by Adam, as a user of LibTorch writes it: batch after batch of
   /// the rows in this order, and again from its beginning. The bias is the last tensor.
   std::unique_ptr<Loop> (*softmax)(const Samples& samples, std::span<const std::int64_t> order,

@@ -85,9 +85,9 @@ const std::map<std::string, Factory>& factories() {
        }},
       {"tandem::optim::RankOneTO",
        [](const Tensors& parameters) {
-         // |a|^2 |w|^2 over millions of weights would make it diverge with the default alpha.
-         return make<optim::RankOneTO>(parameters,
-                                       optim::RankOneTOOptions(kTinyRate).alpha(kTinyRate));
+         // |a|^2 |w|^2 over millions of weights overflows with larger ones, and RO-TO would then
+         // look for the reason in the gradient.
+         return make<optim::RankOneTO>(parameters, optim::RankOneTOOptions(kTinyRate).alpha(1e-9));
        }},
       {"tandem::optim::AdamTO",
        [](const Tensors& parameters) {
@@ -97,7 +97,7 @@ const std::map<std::string, Factory>& factories() {
   return kAll;
 }
 
-class OptimizerLoop : public plugin::Loop {
+class OptimizerLoop : public plugin::StepLoop {
  public:
   OptimizerLoop(const Factory& factory, const plugin::Tensors& tensors) {
     std::size_t at = 0;
@@ -115,15 +115,26 @@ class OptimizerLoop : public plugin::Loop {
       for (std::size_t i = 0; i < steps; ++i) optimizer_->step();
     });
   }
+  void run_scheduled(std::size_t steps) override {
+    plain_errors([&] {
+      for (std::size_t i = 0; i < steps; ++i) {
+        for (torch::optim::OptimizerParamGroup& group : optimizer_->param_groups()) {
+          group.options().set_lr(kTinyRate / static_cast<double>(1 + moves_++ % 100));
+        }
+        optimizer_->step();
+      }
+    });
+  }
   std::vector<float> weights() const override { return values_of(parameters_); }
 
  private:
   Tensors parameters_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  std::size_t moves_ = 0;  // of rates
 };
 
-std::unique_ptr<plugin::Loop> make_optimizer_loop(const std::string& name,
-                                                  const plugin::Tensors& tensors) {
+std::unique_ptr<plugin::StepLoop> make_optimizer_loop(const std::string& name,
+                                                      const plugin::Tensors& tensors) {
   const auto found = factories().find(name);
   if (found == factories().end()) {
     throw std::invalid_argument(fmt::format("Unknown optimizer '{}'", name));

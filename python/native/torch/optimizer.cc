@@ -86,6 +86,14 @@ class Core : public torch::CustomClassHolder {
     });
   }
 
+  /// One of the rates that schedulers move, by its name among the options.
+  std::string set_rate(std::int64_t group, const std::string& name, double value) {
+    return outcome([&] {
+      auto& options = optimizer_->param_groups().at(static_cast<std::size_t>(group)).options();
+      detail::give_rate(static_cast<Options&>(options), name, value);
+    });
+  }
+
   std::string name_parameters(const Strings& names, const Tensors& parameters) {
     return outcome([&] {
       torch::OrderedDict<std::string, torch::Tensor> named;
@@ -156,6 +164,7 @@ TORCH_LIBRARY(tandem, library) {
       .def("default_options", &Core::default_options)
       .def("add_group", &Core::add_group)
       .def("set_options", &Core::set_options)
+      .def("set_rate", &Core::set_rate)
       .def("name_parameters", &Core::name_parameters)
       .def("step", &Core::step)
       .def("state", &Core::state)

@@ -10,6 +10,7 @@
 #include <tandem/choices.h>
 #include <torch/optim/optimizer.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -24,6 +25,7 @@ enum class Scope {
   group,  ///< those of a parameter group
   tensor  ///< each tensor for itself
 };
+constexpr auto names_of(Scope /*type*/) { return std::array{"whole", "group", "tensor"}; }
 
 namespace detail {
 
@@ -32,6 +34,8 @@ namespace detail {
 template <class T>
 class Option {
  public:
+  using Value = T;
+
   Option(T value) : value_(value), default_(value) {}  // NOLINT(google-explicit-constructor)
 
   void give(T value) {
