@@ -60,9 +60,14 @@ TEST(Forms, span_equals_dense_in_a_ball_in_double) {
   expect_span_equals_dense<double>(Projection::ball(0.9), 1e-9);
 }
 
+FullTOOptions narrow(FullTOOptions options) {
+  options.state = StateType::bfloat16;
+  return options;
+}
+
 /// Bytes that the dense form holds after a step.
-std::size_t dense_bytes(std::size_t d) {
-  FullTO dense(d, with_form(Form::dense));
+std::size_t dense_bytes(std::size_t d, const FullTOOptions& options = with_form(Form::dense)) {
+  FullTO dense(d, options);
   std::vector<float> w(d, 0.01f), g(d, 0.01f);
   dense.step(w, g);
   return dense.state_bytes() + dense.workspace_bytes();
@@ -234,6 +239,55 @@ TEST(Forms, bytes_of_a_history) {
     // The history in pieces of up to 64 residuals, t x t matrices in double, and a few vectors.
     EXPECT_LE(span.state_bytes(), 4 * (t + 63) * d + 32 * t * t + 64 * t + 40 * d + 4096);
   }
+}
+
+// A matrix in bfloat16 takes half: what is counted, what is planned, and what a limit has room for.
+TEST(Forms, bytes_of_a_matrix_in_bfloat16) {
+  for (const std::size_t d : {40, 511, 512, 1000}) {
+    const FullTOOptions options = narrow(with_form(Form::dense));
+    FullTO dense(d, options);
+    std::vector<float> w(d, 0.01f), g(d, 0.01f);
+    for (int step = 1; step <= 66; ++step) dense.step(w, g);  // the matrix is in use
+    EXPECT_EQ(dense.state_bytes(), 2 * d * d + 4 * d);
+    const std::size_t bytes = dense_bytes(d, options);
+    EXPECT_LE(bytes, dense.most_bytes(66));
+    EXPECT_LE(dense.most_bytes(66), bytes + bytes / 10 + 20000);
+  }
+  const std::size_t d = 1000;
+  FullTOOptions options = with_form(Form::dense);
+  options.memory_limit = 3'000'000;  // 2 d^2 and 130 vectors, but not 4 d^2
+  EXPECT_THROW(FullTO(d, options), Invalid);
+  EXPECT_EQ(FullTO(d, narrow(options)).form(), Form::dense);
+  // 5000 residuals do not fit, the matrix does.
+  options.form = Form::automatic;
+  options.max_steps = 5000;
+  EXPECT_THROW(FullTO(d, options), Invalid);
+  EXPECT_EQ(FullTO(d, narrow(options)).form(), Form::dense);
+}
+
+/// The step at which automatic goes dense, and that it never holds more than was planned.
+int switch_of(std::size_t d, const FullTOOptions& options) {
+  const problems::Quadratic problem = bowl(d);
+  FullTO optimizer(d, options);
+  Model<float> model(one_part(d), problem.start());
+  for (int step = 1; step <= 800; ++step) {
+    advance(optimizer, model, problem, step, step);
+    EXPECT_LE(optimizer.state_bytes() + optimizer.workspace_bytes(), options.memory_limit);
+    EXPECT_LE(optimizer.state_bytes() + optimizer.workspace_bytes(), optimizer.most_bytes(800));
+    if (optimizer.form() == Form::dense) return step;
+  }
+  return 0;
+}
+
+// A cheaper matrix is worth going to earlier; within a limit there is room for more history.
+TEST(Forms, automatic_knows_that_a_matrix_in_bfloat16_is_cheaper) {
+  const std::size_t d = 600;
+  FullTOOptions options = with_form(Form::automatic);
+  const int full = switch_of(d, options), half = switch_of(d, narrow(options));
+  EXPECT_GT(half, 20);
+  EXPECT_LT(half, full);
+  options.memory_limit = dense_bytes(d) * 3 / 2;
+  EXPECT_GT(switch_of(d, narrow(options)), switch_of(d, options));
 }
 
 std::vector<float> weights_with(std::shared_ptr<Executor> executor, std::size_t d,

@@ -18,50 +18,74 @@
 HWY_BEFORE_NAMESPACE();
 namespace tandem::kernels::HWY_NAMESPACE {
 
-/// Four rows at a time share the loads of w; two chains a row hide the latency.
+/// How a matrix is kept in memory: as it is.
 template <class T>
-HWY_INLINE void dot_four_rows(const T* const row[4], const T* w, std::size_t count, double sum[4]) {
+struct PlainMatrix {
+  using Element = T;
+  HWY_INLINE Vec<T> load(const T* from) const { return hn::LoadU(Tag<T>(), from); }
+  HWY_INLINE Vec<T> load_first(const T* from, std::size_t count) const {
+    return load_part<T>(from, count);
+  }
+  /// The place in the matrix is for those who round.
+  HWY_INLINE void store(Vec<T> v, T* to, std::size_t /*row*/, std::size_t /*column*/) const {
+    hn::StoreU(v, Tag<T>(), to);
+  }
+};
+
+/// Four rows at a time share the loads of w; two chains a row hide the latency.
+template <class T, class Matrix>
+HWY_INLINE void dot_four_rows(const Matrix& as, const typename Matrix::Element* const row[4],
+                              const T* w, std::size_t count, double sum[4]) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d);
   Vec<T> a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, e0 = a0, e1 = a0;
   std::size_t j = 0;
   for (; j + 2 * lanes <= count; j += 2 * lanes) {
     const Vec<T> w0 = hn::LoadU(d, w + j), w1 = hn::LoadU(d, w + j + lanes);
-    a0 = hn::MulAdd(hn::LoadU(d, row[0] + j), w0, a0);
-    b0 = hn::MulAdd(hn::LoadU(d, row[1] + j), w0, b0);
-    c0 = hn::MulAdd(hn::LoadU(d, row[2] + j), w0, c0);
-    e0 = hn::MulAdd(hn::LoadU(d, row[3] + j), w0, e0);
-    a1 = hn::MulAdd(hn::LoadU(d, row[0] + j + lanes), w1, a1);
-    b1 = hn::MulAdd(hn::LoadU(d, row[1] + j + lanes), w1, b1);
-    c1 = hn::MulAdd(hn::LoadU(d, row[2] + j + lanes), w1, c1);
-    e1 = hn::MulAdd(hn::LoadU(d, row[3] + j + lanes), w1, e1);
+    a0 = hn::MulAdd(as.load(row[0] + j), w0, a0);
+    b0 = hn::MulAdd(as.load(row[1] + j), w0, b0);
+    c0 = hn::MulAdd(as.load(row[2] + j), w0, c0);
+    e0 = hn::MulAdd(as.load(row[3] + j), w0, e0);
+    a1 = hn::MulAdd(as.load(row[0] + j + lanes), w1, a1);
+    b1 = hn::MulAdd(as.load(row[1] + j + lanes), w1, b1);
+    c1 = hn::MulAdd(as.load(row[2] + j + lanes), w1, c1);
+    e1 = hn::MulAdd(as.load(row[3] + j + lanes), w1, e1);
   }
-  for_vectors<T>(count - j, [&](std::size_t i, auto&& load, auto&&) HWY_ATTR {
-    const Vec<T> w0 = load(w + j + i);
-    a0 = hn::MulAdd(load(row[0] + j + i), w0, a0);
-    b0 = hn::MulAdd(load(row[1] + j + i), w0, b0);
-    c0 = hn::MulAdd(load(row[2] + j + i), w0, c0);
-    e0 = hn::MulAdd(load(row[3] + j + i), w0, e0);
-  });
+  if (j + lanes <= count) {
+    const Vec<T> w0 = hn::LoadU(d, w + j);
+    a0 = hn::MulAdd(as.load(row[0] + j), w0, a0);
+    b0 = hn::MulAdd(as.load(row[1] + j), w0, b0);
+    c0 = hn::MulAdd(as.load(row[2] + j), w0, c0);
+    e0 = hn::MulAdd(as.load(row[3] + j), w0, e0);
+    j += lanes;
+  }
+  if (const std::size_t rest = count - j; rest > 0) {
+    const Vec<T> w0 = load_part<T>(w + j, rest);
+    a0 = hn::MulAdd(as.load_first(row[0] + j, rest), w0, a0);
+    b0 = hn::MulAdd(as.load_first(row[1] + j, rest), w0, b0);
+    c0 = hn::MulAdd(as.load_first(row[2] + j, rest), w0, c0);
+    e0 = hn::MulAdd(as.load_first(row[3] + j, rest), w0, e0);
+  }
   sum[0] += sum_lanes<T>(hn::Add(a0, a1));
   sum[1] += sum_lanes<T>(hn::Add(b0, b1));
   sum[2] += sum_lanes<T>(hn::Add(c0, c1));
   sum[3] += sum_lanes<T>(hn::Add(e0, e1));
 }
 
-template <class T>
-void matrix_vector(const T* matrix, std::size_t stride, const T* w, std::size_t rows,
-                   std::size_t columns, T* out) {
+template <class T, class Matrix>
+HWY_INLINE void matrix_vector_as(const Matrix& as, const typename Matrix::Element* matrix,
+                                 std::size_t stride, const T* w, std::size_t rows,
+                                 std::size_t columns, T* out) {
   for (std::size_t i = 0; i < rows; i += 4) {
     // A last group of fewer than four repeats its last row, so that a row's result never depends on
     // its place.
     const std::size_t last = rows - 1;
     double sum[4] = {0, 0, 0, 0};
     for (std::size_t j = 0; j < columns; j += kBlock) {
-      const T* const row[4] = {matrix + i * stride + j, matrix + std::min(i + 1, last) * stride + j,
-                               matrix + std::min(i + 2, last) * stride + j,
-                               matrix + std::min(i + 3, last) * stride + j};
-      dot_four_rows<T>(row, w + j, std::min(kBlock, columns - j), sum);
+      const typename Matrix::Element* const row[4] = {
+          matrix + i * stride + j, matrix + std::min(i + 1, last) * stride + j,
+          matrix + std::min(i + 2, last) * stride + j, matrix + std::min(i + 3, last) * stride + j};
+      dot_four_rows<T>(as, row, w + j, std::min(kBlock, columns - j), sum);
     }
     for (std::size_t k = 0; k < std::min<std::size_t>(4, rows - i); ++k) {
       out[i + k] = static_cast<T>(sum[k]);
@@ -69,43 +93,54 @@ void matrix_vector(const T* matrix, std::size_t stride, const T* w, std::size_t 
   }
 }
 
-/// A tile of kRows rows and two vectors of columns stays in registers while all `rank` updates are
-/// added to it.
-template <class T, int kRows>
-HWY_INLINE void update_tile(T* matrix, std::size_t stride, const T* packed_u, const T* packed_v,
-                            std::size_t rank) {
+template <class T>
+void matrix_vector(const T* matrix, std::size_t stride, const T* w, std::size_t rows,
+                   std::size_t columns, T* out) {
+  matrix_vector_as<T>(PlainMatrix<T>(), matrix, stride, w, rows, columns, out);
+}
+
+/// A tile of kTileRows rows and two vectors of columns stays in registers while all `rank` updates
+/// are added to it. Its corner is at (row, column) of the matrix.
+constexpr std::size_t kTileRows = 4;
+
+template <class T, class Matrix>
+HWY_INLINE void update_tile(const Matrix& as, typename Matrix::Element* tile, std::size_t stride,
+                            std::size_t row, std::size_t column, const T* packed_u,
+                            const T* packed_v, std::size_t rank) {
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d);
-  Vec<T> left[kRows], right[kRows];
-  for (int i = 0; i < kRows; ++i) {
-    left[i] = hn::LoadU(d, matrix + i * stride);
-    right[i] = hn::LoadU(d, matrix + i * stride + lanes);
+  Vec<T> left[kTileRows], right[kTileRows];
+  for (std::size_t i = 0; i < kTileRows; ++i) {
+    left[i] = as.load(tile + i * stride);
+    right[i] = as.load(tile + i * stride + lanes);
   }
   for (std::size_t k = 0; k < rank; ++k) {
     const Vec<T> v0 = hn::LoadU(d, packed_v + k * 2 * lanes);
     const Vec<T> v1 = hn::LoadU(d, packed_v + k * 2 * lanes + lanes);
-    for (int i = 0; i < kRows; ++i) {
-      const Vec<T> u = hn::Set(d, packed_u[k * 4 + static_cast<std::size_t>(i)]);
+    for (std::size_t i = 0; i < kTileRows; ++i) {
+      const Vec<T> u = hn::Set(d, packed_u[k * kTileRows + i]);
       left[i] = hn::MulAdd(u, v0, left[i]);
       right[i] = hn::MulAdd(u, v1, right[i]);
     }
   }
-  for (int i = 0; i < kRows; ++i) {
-    hn::StoreU(left[i], d, matrix + i * stride);
-    hn::StoreU(right[i], d, matrix + i * stride + lanes);
+  for (std::size_t i = 0; i < kTileRows; ++i) {
+    as.store(left[i], tile + i * stride, row + i, column);
+    as.store(right[i], tile + i * stride + lanes, row + i, column + lanes);
   }
 }
 
-template <class T>
-void rank_update(T* matrix, std::size_t stride, std::size_t rows, std::size_t columns,
-                 const T* const* u, const T* const* v, std::size_t rank, T* scratch) {
+template <class T, class Matrix>
+HWY_INLINE void rank_update_as(const Matrix& as, typename Matrix::Element* matrix,
+                               std::size_t stride, std::size_t rows, std::size_t columns,
+                               const T* const* u, const T* const* v, std::size_t rank, T* scratch) {
+  using Element = typename Matrix::Element;
   const Tag<T> d;
   const std::size_t tile = 2 * hn::Lanes(d);
   // Columns are taken in panels whose part of v, packed tile by tile, stays in the second-level
   // cache.
   const std::size_t panel = 512 / tile * tile;
   T* packed_v = scratch;                 // rank * panel
-  T* packed_u = scratch + rank * panel;  // rank * 4, of the 16 that are there
+  T* packed_u = scratch + rank * panel;  // rank * kTileRows, of the 16 that are there
   for (std::size_t j0 = 0; j0 < columns; j0 += panel) {
     const std::size_t width = std::min(panel, columns - j0);
     for (std::size_t j = 0; j < width; j += tile) {
@@ -116,23 +151,25 @@ void rank_update(T* matrix, std::size_t stride, std::size_t rows, std::size_t co
         std::fill(to + part, to + tile, T{0});
       }
     }
-    for (std::size_t i = 0; i < rows; i += 4) {
-      const std::size_t height = std::min<std::size_t>(4, rows - i);
+    for (std::size_t i = 0; i < rows; i += kTileRows) {
+      const std::size_t height = std::min(kTileRows, rows - i);
       for (std::size_t k = 0; k < rank; ++k) {
-        for (std::size_t q = 0; q < 4; ++q) packed_u[k * 4 + q] = q < height ? u[k][i + q] : T{0};
+        for (std::size_t q = 0; q < kTileRows; ++q) {
+          packed_u[k * kTileRows + q] = q < height ? u[k][i + q] : T{0};
+        }
       }
       for (std::size_t j = 0; j < width; j += tile) {
-        T* corner = matrix + i * stride + j0 + j;
+        Element* corner = matrix + i * stride + j0 + j;
         const std::size_t part = std::min(tile, width - j);
-        if (height == 4 && part == tile) {
-          update_tile<T, 4>(corner, stride, packed_u, packed_v + j * rank, rank);
+        if (height == kTileRows && part == tile) {
+          update_tile<T>(as, corner, stride, i, j0 + j, packed_u, packed_v + j * rank, rank);
         } else {
           // The edge: the same tile on a copy.
-          HWY_ALIGN T copy[4 * 2 * hn::MaxLanes(Tag<T>())] = {};
+          HWY_ALIGN Element copy[kTileRows * 2 * hn::MaxLanes(Tag<T>())] = {};
           for (std::size_t q = 0; q < height; ++q) {
             std::copy_n(corner + q * stride, part, copy + q * tile);
           }
-          update_tile<T, 4>(copy, tile, packed_u, packed_v + j * rank, rank);
+          update_tile<T>(as, copy, tile, i, j0 + j, packed_u, packed_v + j * rank, rank);
           for (std::size_t q = 0; q < height; ++q) {
             std::copy_n(copy + q * tile, part, corner + q * stride);
           }
@@ -140,6 +177,12 @@ void rank_update(T* matrix, std::size_t stride, std::size_t rows, std::size_t co
       }
     }
   }
+}
+
+template <class T>
+void rank_update(T* matrix, std::size_t stride, std::size_t rows, std::size_t columns,
+                 const T* const* u, const T* const* v, std::size_t rank, T* scratch) {
+  rank_update_as<T>(PlainMatrix<T>(), matrix, stride, rows, columns, u, v, rank, scratch);
 }
 
 template <class T>

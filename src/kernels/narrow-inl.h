@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Rounding of float to its upper half, which is bfloat16. Included once for each instruction set.
+// Rounding of float to its upper half, which is bfloat16, and back. Included once for each
+// instruction set.
+#include <tandem/bfloat16.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -17,6 +20,18 @@ namespace tandem::kernels::HWY_NAMESPACE {
 
 using Bits = Tag<std::uint32_t>;
 using HalfBits = hn::Rebind<std::uint16_t, Bits>;
+
+/// Exact.
+HWY_INLINE Vec<float> widen_halves(hn::Vec<HalfBits> upper) {
+  return hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), upper)));
+}
+
+HWY_INLINE hn::Vec<HalfBits> upper_halves(hn::Vec<Bits> bits) {
+  // TruncateTo is not in this Highway for all targets; DemoteTo saturates signed values, and upper
+  // halves are below 2^16, so it does the same.
+  return hn::DemoteTo(HalfBits(),
+                      hn::BitCast(hn::RebindToSigned<Bits>(), hn::ShiftRight<16>(bits)));
+}
 
 /// Infinity and NaN. Noise must not change them, and what is cut off of a NaN may be all it is.
 HWY_INLINE hn::Mask<Bits> not_finite(hn::Vec<Bits> bits) {

@@ -22,10 +22,7 @@ HWY_INLINE void store_upper_halves(const float* from, std::size_t count, BFloat1
   std::size_t i = 0;
   for (; i + lanes <= count; i += lanes) {
     const auto bits = hn::BitCast(d, hn::LoadU(Tag<float>(), from + i));
-    // TruncateTo is not in this Highway for all targets; DemoteTo saturates signed values, and
-    // upper halves are below 2^16, so it does the same.
-    const auto upper = hn::ShiftRight<16>(body(i, bits));
-    hn::StoreU(hn::DemoteTo(half, hn::BitCast(hn::RebindToSigned<Bits>(), upper)), half, out + i);
+    hn::StoreU(upper_halves(body(i, bits)), half, out + i);
   }
   if (i < count) {
     const auto bits = hn::BitCast(d, load_part<float>(from + i, count - i));

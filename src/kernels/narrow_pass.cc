@@ -22,20 +22,18 @@ struct Narrow {
     const HalfBits half;
     const auto* in = reinterpret_cast<const std::uint16_t*>(from);
     if constexpr (kWhole) {
-      return wide(hn::LoadU(half, in));
+      return widen_halves(hn::LoadU(half, in));
     } else {
       HWY_ALIGN std::uint16_t lanes[hn::MaxLanes(Bits())] = {};
       for (std::size_t i = 0; i < rest; ++i) lanes[i] = in[i];
-      return wide(hn::Load(half, lanes));
+      return widen_halves(hn::Load(half, lanes));
     }
   }
   /// Stores the upper halves.
   HWY_INLINE void store(hn::Vec<Bits> rounded, BFloat16* to) const {
     const HalfBits half;
     auto* out = reinterpret_cast<std::uint16_t*>(to);
-    // As in narrow.cc: saturating, of values below 2^16.
-    const auto upper =
-        hn::DemoteTo(half, hn::BitCast(hn::RebindToSigned<Bits>(), hn::ShiftRight<16>(rounded)));
+    const auto upper = upper_halves(rounded);
     if constexpr (kWhole) {
       hn::StoreU(upper, half, out);
     } else {
@@ -54,11 +52,6 @@ struct Narrow {
     } else {
       store_part<float>(v, to, rest);
     }
-  }
-
- private:
-  static HWY_INLINE Vec<float> wide(hn::Vec<HalfBits> upper) {
-    return hn::BitCast(Tag<float>(), hn::ShiftLeft<16>(hn::PromoteTo(Bits(), upper)));
   }
 };
 

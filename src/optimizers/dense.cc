@@ -2,10 +2,13 @@
 #include "optimizers/dense.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "base/make_room.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "kernels/kernels.h"
+#include "kernels/narrow_matrix.h"
 #include "optimizers/full.h"
 #include "optimizers/state_visitors.h"
 
@@ -14,15 +17,19 @@ namespace {
 
 constexpr std::size_t kElementsPerThread = std::size_t{1} << 18;
 
+/// Noise of its own, whatever else is rounded with the same seed.
+constexpr std::uint64_t kMatrixStream = 0x4D4154524958ULL;
+
 }  // namespace
 
 template <class T>
 DenseEstimator<T>::DenseEstimator(const detail::TrainableSpec& spec, std::size_t dimension,
-                                  StateOwner owner)
+                                  StateOwner owner, const detail::StateStorage& storage)
     : TrainableEstimator<T>(spec),
       dimension_(dimension),
+      storage_(storage),
       facts_{.base_is_zero = spec.initial_a.empty()},
-      base_(dimension * dimension, owner),
+      base_(dimension * dimension, owner, storage),
       b_(dimension, owner),
       u_(kDelayed * dimension, owner),
       v_(kDelayed * dimension, owner),
@@ -58,7 +65,7 @@ void DenseEstimator<T>::Facts::visit(StateVisitor& visitor) {
 
 template <class T>
 void DenseEstimator<T>::arrays(StateVisitor& visitor) {
-  visitor.array("A", base_);
+  base_.visit("A", visitor);
   visitor.array("b", b_);
   visitor.array("u", u_);
   visitor.array("v", v_);
@@ -73,7 +80,7 @@ template <class T>
 void DenseEstimator<T>::ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>&) {
   const auto& kernels = kernels::kernels<T>();
   if (facts_.pending == kDelayed) {
-    add_factors(step.executor, u_rows_, v_rows_);
+    add_factors(step.executor, u_rows_, v_rows_, step.clock.step);
     release_factors();
     facts_.pending = 0;
   }
@@ -86,11 +93,7 @@ void DenseEstimator<T>::ready(const Step<T>& step, const GatheredSums&, kernels:
   if (facts_.base_is_zero) {
     std::fill(p, p + dimension_, T{0});
   } else {
-    parallel_ranges(step.executor, dimension_, kElementsPerThread / dimension_ + 1,
-                    [&](std::size_t first, std::size_t last) {
-                      kernels.matrix_vector(base_.data() + first * dimension_, dimension_, w,
-                                            last - first, dimension_, p + first);
-                    });
+    multiply(step.executor, w, p);
   }
   const std::span<const T* const> u(u_rows_.data(), facts_.pending);
   history_.pass(step.executor, {v_rows_.data(), facts_.pending + 1}, dimension_, nullptr, nullptr,
@@ -116,6 +119,23 @@ void DenseEstimator<T>::ready(const Step<T>& step, const GatheredSums&, kernels:
 }
 
 template <class T>
+void DenseEstimator<T>::multiply(Executor& executor, const T* w, T* p) {
+  parallel_ranges(executor, dimension_, kElementsPerThread / dimension_ + 1,
+                  [&](std::size_t first, std::size_t last) {
+                    const std::size_t at = first * dimension_;
+                    if constexpr (std::is_same_v<T, float>) {
+                      if (base_.narrow()) {
+                        kernels::matrix_vector(base_.half_part(0) + at, dimension_, w, last - first,
+                                               dimension_, p + first);
+                        return;
+                      }
+                    }
+                    kernels::kernels<T>().matrix_vector(base_.part(0) + at, dimension_, w,
+                                                        last - first, dimension_, p + first);
+                  });
+}
+
+template <class T>
 void DenseEstimator<T>::prepare_factors(Executor& executor, std::size_t rank) {
   const std::size_t most = dimension_ * dimension_ / kElementsPerThread;
   ranges_ =
@@ -127,18 +147,29 @@ void DenseEstimator<T>::prepare_factors(Executor& executor, std::size_t rank) {
 
 template <class T>
 void DenseEstimator<T>::add_factors(Executor& executor, std::span<const T* const> u,
-                                    std::span<const T* const> v) {
-  const auto& kernels = kernels::kernels<T>();
+                                    std::span<const T* const> v, std::uint64_t number) {
   const std::size_t rank = u.size();
   shifted_.resize(ranges_ * rank);
+  const kernels::MatrixRounding rounding{
+      .stochastic = storage_.rounding == StateRounding::stochastic,
+      .key = Random(storage_.seed ^ kMatrixStream, number).bits()};
   const auto update = [&](std::size_t range) {
     const std::size_t first = range * dimension_ / ranges_;
     const std::size_t last = (range + 1) * dimension_ / ranges_;
     const T** u_part = shifted_.data() + range * rank;
     for (std::size_t k = 0; k < rank; ++k) u_part[k] = u[k] + first;
-    kernels.rank_update(base_.data() + first * dimension_, dimension_, last - first, dimension_,
-                        u_part, v.data(), rank,
-                        scratch_.data() + range * kernels::rank_update_scratch(rank));
+    T* scratch = scratch_.data() + range * kernels::rank_update_scratch(rank);
+    if constexpr (std::is_same_v<T, float>) {
+      if (base_.narrow()) {
+        kernels::MatrixRounding own = rounding;
+        own.first_row = first;
+        kernels::rank_update(base_.half_part(0) + first * dimension_, dimension_, last - first,
+                             dimension_, u_part, v.data(), rank, own, scratch);
+        return;
+      }
+    }
+    kernels::kernels<T>().rank_update(base_.part(0) + first * dimension_, dimension_, last - first,
+                                      dimension_, u_part, v.data(), rank, scratch);
   };
   if (ranges_ == 1) {
     update(0);
@@ -157,10 +188,10 @@ std::size_t DenseEstimator<T>::workspace_bytes() const {
 template <class T>
 void DenseEstimator<T>::save(StateWriter& writer) const {
   WriteState write(writer);
-  Diagnostics last = this->last_;
-  visit_diagnostics(write, last);
+  auto& self = const_cast<DenseEstimator&>(*this);  // writing takes nothing in
+  visit_diagnostics(write, self.last_);
   writer.count("base_is_zero", facts_.base_is_zero ? 1 : 0);
-  if (!facts_.base_is_zero) writer.array("A", base_.span());
+  if (!facts_.base_is_zero) self.base_.visit("A", write);
   writer.array("b", b_.span());
   // The unapplied factors as they are: applying them now would change the bits of what follows.
   writer.count("pending", facts_.pending);
@@ -173,7 +204,7 @@ void DenseEstimator<T>::load(StateReader& reader) {
   ReadState read(reader);
   visit_diagnostics(read, this->last_);
   facts_.base_is_zero = reader.count("base_is_zero", 1) == 1;
-  if (!facts_.base_is_zero) reader.array("A", base_.span());
+  if (!facts_.base_is_zero) base_.visit("A", read);
   reader.array("b", b_.span());
   facts_.pending = reader.count("pending", kDelayed);
   reader.array("u", u_.span().first(facts_.pending * dimension_));

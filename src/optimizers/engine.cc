@@ -24,19 +24,24 @@ namespace {
 /// Starting values are given as double, and may be more than the state can hold.
 template <class T>
 void check_starting_values(const detail::Recipe& recipe) {
-  const auto check = [&](const char* what, double value) {
-    if (std::isfinite(static_cast<T>(value))) return;
+  // Halfway between bfloat16's largest number and the next power of 2: rounds to infinity.
+  constexpr double kBFloat16Overflow = 0x1.FFp127;
+  const auto check = [&](const char* what, double value, bool narrow) {
+    if (narrow ? std::abs(value) < kBFloat16Overflow : std::isfinite(static_cast<T>(value))) return;
+    const char* const type = narrow ? "bfloat16" : std::is_same_v<T, float> ? "float" : "double";
     throw std::invalid_argument(
         fmt::format("{}: Invalid {}: {}, expected a number that a {} state can hold", recipe.name,
-                    what, value, std::is_same_v<T, float> ? "float" : "double"));
+                    what, value, type));
   };
-  check("initial_accumulator", recipe.scaling.initial);
+  const bool narrow = recipe.storage.narrow();
+  check("initial_accumulator", recipe.scaling.initial, narrow);
   const auto* spec = std::get_if<detail::TrainableSpec>(&recipe.estimator);
   if (spec == nullptr) return;
   const bool full = spec->structure == detail::TrainableSpec::Structure::full;
-  for (const double value : spec->initial_a) check(full ? "initial_A" : "initial_a", value);
-  for (const double value : spec->initial_b) check("initial_b", value);
-  for (const double value : spec->initial_c) check("initial_c", value);
+  for (const double value : spec->initial_a) check(full ? "initial_A" : "initial_a", value, narrow);
+  // Full-TO keeps b in float.
+  for (const double value : spec->initial_b) check("initial_b", value, narrow && !full);
+  for (const double value : spec->initial_c) check("initial_c", value, narrow);
 }
 
 }  // namespace

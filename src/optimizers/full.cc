@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Full-TO's choice of form. Both forms are exact; what differs is what a step reads (4 d^2 bytes
-// dense, 4 t d + 8 t^2 as span at step t) and what is kept. `automatic` starts as span and goes
+// Full-TO's choice of form. Both forms are exact, but for the rounding of a matrix in bfloat16; what
+// differs is what a step reads (4 d^2 bytes dense, 2 d^2 in bfloat16, 4 t d + 8 t^2 as span at step
+// t) and what is kept. `automatic` starts as span and goes
 // dense when it has spent as much more than dense steps would have cost as going dense costs, or
 // when the history would leave no room for it.
 #include "optimizers/full.h"
@@ -35,12 +36,16 @@ std::string span_obstacle(const detail::Recipe& recipe, const detail::TrainableS
 
 /// Bytes that a step of each form moves, and what the change from span to dense costs, by a model
 /// of a machine that computes 4 flops in the time of a byte.
-double dense_cost(double d, double element) { return 1.15 * d * d * element; }
+double dense_cost(double d, double matrix_element) { return 1.15 * d * d * matrix_element; }
 double span_cost(double d, double rows, double element) {
   return rows * d * element + 8 * rows * rows;
 }
-double change_cost(double d, double rows, double element) {
-  return (rows * rows * d + 2 * rows * d * d) / 4 + 2 * d * d * element;
+double change_cost(double d, double rows, double matrix_element) {
+  return (rows * rows * d + 2 * rows * d * d) / 4 + 2 * d * d * matrix_element;
+}
+
+ElementBytes element_bytes(const detail::StateStorage& storage, std::size_t vector) {
+  return {vector, storage.narrow() ? sizeof(BFloat16) : vector};
 }
 
 }  // namespace
@@ -63,11 +68,11 @@ std::size_t span_rows_per_chunk(std::size_t dimension, std::size_t element) {
   return std::max<std::size_t>(1, kChunkBytes / (dimension * element));
 }
 
-double dense_bytes(std::size_t dimension, std::size_t element) {
+double dense_bytes(std::size_t dimension, const ElementBytes& element) {
   const auto d = static_cast<double>(dimension);
-  const double vector = d * static_cast<double>(element);
-  const double state = (d + 1) * vector;
-  if (dimension < kSmallMatrix) {
+  const double vector = d * static_cast<double>(element.vector);
+  const double state = d * d * static_cast<double>(element.matrix) + vector;
+  if (dimension < kSmallMatrix && element.matrix == element.vector) {
     return state + 3 * vector + d * sizeof(kernels::PassSums) + sums_bytes(dimension, 0);
   }
   return state + (2 * kDelayed + 2) * vector + sums_bytes(dimension, kDelayed + 1);
@@ -86,15 +91,18 @@ double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element) 
 
 template <class T>
 std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension,
-                                         StateOwner owner) {
-  if (dimension < kSmallMatrix) return make_block<T>(spec, dimension, dimension, owner);
-  return std::make_unique<DenseEstimator<T>>(spec, dimension, owner);
+                                         StateOwner owner, const detail::StateStorage& storage) {
+  // A block learns in each step: in bfloat16 it would be rounded 64 times as often.
+  if (dimension < kSmallMatrix && !storage.narrow()) {
+    return make_block<T>(spec, dimension, dimension, owner);
+  }
+  return std::make_unique<DenseEstimator<T>>(spec, dimension, owner, storage);
 }
 
 FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::size_t element) {
   const auto& spec = std::get<detail::TrainableSpec>(recipe.estimator);
   const std::string obstacle = span_obstacle(recipe, spec);
-  const double dense = dense_bytes(dimension, element);
+  const double dense = dense_bytes(dimension, element_bytes(recipe.storage, element));
   // At least the first weights, b_0, one residual and one change from outside.
   const std::size_t rows = std::max<std::size_t>(4, spec.max_steps + 2);
   const double span = span_bytes(dimension, rows, element);
@@ -137,24 +145,24 @@ FormInfo planned_form(const detail::Recipe& recipe, std::size_t dimension, std::
 namespace {
 
 /// Bytes that a step with so many vectors of history moves beyond what a dense one would.
-double step_excess(std::size_t dimension, std::size_t rows, std::size_t element) {
+double step_excess(std::size_t dimension, std::size_t rows, const ElementBytes& element) {
   const auto d = static_cast<double>(dimension);
-  const auto e = static_cast<double>(element);
-  return std::max(0.0, span_cost(d, static_cast<double>(rows), e) - dense_cost(d, e));
+  const double span = span_cost(d, static_cast<double>(rows), static_cast<double>(element.vector));
+  return std::max(0.0, span - dense_cost(d, static_cast<double>(element.matrix)));
 }
 
 /// Why the next step should be dense, or "". Throws where it cannot be made at all.
 std::string reason_to_leave(const detail::TrainableSpec& spec, std::size_t dimension,
-                            std::size_t rows, double excess, std::size_t element) {
+                            std::size_t rows, double excess, const ElementBytes& element) {
   const double dense = dense_bytes(dimension, element);
   // The next step may add its residual and one vector for weights that somebody moved.
-  const double next = span_bytes(dimension, rows + 2, element);
-  const double now = span_bytes(dimension, rows, element);
+  const double next = span_bytes(dimension, rows + 2, element.vector);
+  const double now = span_bytes(dimension, rows, element.vector);
   const auto limit = static_cast<double>(spec.memory_limit);
   const bool may_leave = spec.form == Form::automatic && dimension >= kSmallMatrix;
   if (may_leave && now + dense <= limit) {
     if (excess > change_cost(static_cast<double>(dimension), static_cast<double>(rows),
-                             static_cast<double>(element))) {
+                             static_cast<double>(element.matrix))) {
       return "dense: the history became dearer than the matrix";
     }
     if (next + dense > limit) return "dense: the memory limit has no room for more history";
@@ -183,21 +191,22 @@ double change_bytes(std::size_t dimension, std::size_t element, int threads) {
 double most_bytes(const detail::Recipe& recipe, std::size_t dimension, std::size_t steps,
                   std::size_t element, int threads) {
   const auto& spec = std::get<detail::TrainableSpec>(recipe.estimator);
-  const double dense = dense_bytes(dimension, element);
+  const ElementBytes bytes = element_bytes(recipe.storage, element);
+  const double dense = dense_bytes(dimension, bytes);
   if (planned_form(recipe, dimension, element).form == Form::dense) return dense;
   // The run that is planned, without its numbers.
   std::size_t rows = spec.initial_b.empty() ? 1 : 2;
   double excess = 0;
   for (std::size_t step = 1; step <= steps; ++step, ++rows) {
     try {
-      if (step > 1 && !reason_to_leave(spec, dimension, rows, excess, element).empty()) {
+      if (step > 1 && !reason_to_leave(spec, dimension, rows, excess, bytes).empty()) {
         return span_bytes(dimension, rows, element) + dense +
                change_bytes(dimension, element, threads);
       }
     } catch (const MemoryLimitError&) {
       break;  // the run ends here
     }
-    excess += step_excess(dimension, rows + 1, element);
+    excess += step_excess(dimension, rows + 1, bytes);
   }
   return span_bytes(dimension, rows, element);
 }
@@ -210,6 +219,7 @@ class Full : public Estimator<T> {
   Full(const detail::Recipe& recipe, const detail::TrainableSpec& spec, const Layout& layout,
        StateOwner owner)
       : spec_(spec),
+        storage_(recipe.storage),
         dimension_(layout.dimension()),
         owner_(owner),
         info_(planned_form(recipe, layout.dimension(), sizeof(T))),
@@ -288,15 +298,21 @@ class Full : public Estimator<T> {
   void give_back() override { inner_->give_back(); }
 
   void save(StateWriter& writer) const override {
-    writer.text("form", span_ != nullptr ? "span" : "dense");
+    writer.text("form", span_ != nullptr ? "span" : dense_name());
     writer.text("form_reason", info_.reason);
     writer.number("excess", excess_);
     inner_->save(writer);
   }
   void load(StateReader& reader) override {
     const std::string form = reader.text("form");
-    if (form != "span" && form != "dense") {
-      throw StateError("Invalid state: form is '" + form + "', expected span or dense");
+    if (form == (storage_.narrow() ? kDense : kNarrowDense)) {
+      throw StateError(fmt::format(
+          "Invalid state: its matrix A is kept in {}, expected {}: the option state must be as it "
+          "was when the state was saved",
+          storage_.narrow() ? "full" : "bfloat16", storage_.narrow() ? "bfloat16" : "full"));
+    }
+    if (form != "span" && form != dense_name()) {
+      throw StateError("Invalid state: form is '" + form + "', expected span or " + dense_name());
     }
     const Form found = form == "span" ? Form::span : Form::dense;
     if (spec_.form != Form::automatic && spec_.form != found) {
@@ -311,6 +327,11 @@ class Full : public Estimator<T> {
   const FormInfo& info() const { return info_; }
 
  private:
+  // How files call the dense form. A span has the same file whatever its matrix will be.
+  static constexpr const char* kDense = "dense";
+  static constexpr const char* kNarrowDense = "dense in bfloat16";
+  const char* dense_name() const { return storage_.narrow() ? kNarrowDense : kDense; }
+
   void make_inner() {
     next_ = nullptr;
     if (info_.form == Form::span) {
@@ -319,7 +340,7 @@ class Full : public Estimator<T> {
       inner_ = std::move(span);
     } else {
       span_ = nullptr;
-      inner_ = make_dense<T>(spec_, dimension_, owner_);
+      inner_ = make_dense<T>(spec_, dimension_, owner_, storage_);
     }
   }
 
@@ -327,15 +348,16 @@ class Full : public Estimator<T> {
     return static_cast<std::size_t>(owner_ == StateOwner::caller ? span_->rows_in_memory()
                                                                  : span_->rows());
   }
-  void count_excess() { excess_ += step_excess(dimension_, span_->rows(), sizeof(T)); }
+  ElementBytes bytes() const { return element_bytes(storage_, sizeof(T)); }
+  void count_excess() { excess_ += step_excess(dimension_, span_->rows(), bytes()); }
 
   /// Makes room for the dense form where the next step goes on with it. The step may still fail:
   /// until then it waits beside the span form, which nothing but a step changes.
   void look_ahead() {
     if (span_ == nullptr) return;
-    std::string reason = reason_to_leave(spec_, dimension_, rows(), excess_, sizeof(T));
+    std::string reason = reason_to_leave(spec_, dimension_, rows(), excess_, bytes());
     if (reason.empty()) return;
-    next_ = std::make_unique<DenseEstimator<T>>(spec_, dimension_, owner_);
+    next_ = std::make_unique<DenseEstimator<T>>(spec_, dimension_, owner_, storage_);
     next_info_ = {Form::dense, std::move(reason)};
     next_is_filled_ = false;
   }
@@ -358,6 +380,7 @@ class Full : public Estimator<T> {
   }
 
   const detail::TrainableSpec& spec_;
+  detail::StateStorage storage_;
   std::size_t dimension_;
   StateOwner owner_;
   FormInfo info_;

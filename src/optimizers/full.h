@@ -10,7 +10,8 @@
 
 namespace tandem {
 
-/// Below this dimension the matrix fits the cache, and Full-TO is one block of Block-TO.
+/// Below this dimension the matrix fits the cache, and Full-TO is one block of Block-TO, unless the
+/// matrix is kept in bfloat16.
 inline constexpr std::size_t kSmallMatrix = 512;
 /// How many rank-one updates the dense form keeps unapplied.
 inline constexpr std::size_t kDelayed = 64;
@@ -18,8 +19,14 @@ inline constexpr std::size_t kDelayed = 64;
 /// The span form allocates its vectors a few at a time where they are short.
 std::size_t span_rows_per_chunk(std::size_t dimension, std::size_t element);
 
+/// Bytes of an element: of vectors, which are of the type of the weights, and of the matrix.
+struct ElementBytes {
+  std::size_t vector;
+  std::size_t matrix;
+};
+
 /// The most bytes of state and workspace; as double because they may be beyond any memory.
-double dense_bytes(std::size_t dimension, std::size_t element);
+double dense_bytes(std::size_t dimension, const ElementBytes& element);
 double span_bytes(std::size_t dimension, std::size_t rows, std::size_t element);
 
 /// The most bytes of state and workspace in a run of so many steps in which nobody else moves the
@@ -30,7 +37,7 @@ double most_bytes(const detail::Recipe& recipe, std::size_t dimension, std::size
 /// Full-TO with the matrix itself.
 template <class T>
 std::unique_ptr<Estimator<T>> make_dense(const detail::TrainableSpec& spec, std::size_t dimension,
-                                         StateOwner owner);
+                                         StateOwner owner, const detail::StateStorage& storage);
 
 /// Full-TO with the choice of its form; throws std::invalid_argument where no form is possible.
 template <class T>

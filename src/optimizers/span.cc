@@ -376,7 +376,7 @@ void SpanEstimator<T>::move_to(DenseEstimator<T>& dense, Executor& executor) con
       u.push_back(rows_[group[i]]);
       v.push_back(weights.data() + i * dimension_);
     }
-    dense.add_factors(executor, u, v);
+    dense.add_factors(executor, u, v, std::numeric_limits<std::uint64_t>::max() - first);
   }
   dense.release_factors();
 }

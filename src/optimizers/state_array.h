@@ -147,11 +147,12 @@ class StateVisitor {
   }
 };
 
-/// An array with an element for each weight, in the type of the weights or in bfloat16.
+/// An array in the type of the weights or in bfloat16.
 template <class T>
 class ElementState {
  public:
   ElementState() = default;
+  /// An element for each weight.
   ElementState(const Layout& layout, StateOwner owner, const detail::StateStorage& storage)
       : narrow_(storage.narrow()) {
     if (narrow_) {
@@ -160,9 +161,19 @@ class ElementState {
       full_ = StateArray<T>(layout, owner);
     }
   }
+  /// One part.
+  ElementState(std::size_t count, StateOwner owner, const detail::StateStorage& storage)
+      : narrow_(storage.narrow()) {
+    if (narrow_) {
+      half_ = StateArray<BFloat16>(count, owner);
+    } else {
+      full_ = StateArray<T>(count, owner);
+    }
+  }
 
   bool empty() const { return full_.empty() && half_.empty(); }
   std::size_t bytes() const { return narrow_ ? half_.bytes() : full_.bytes(); }
+  bool narrow() const { return narrow_; }
   /// Of a segment; null where it is kept in the other type.
   T* part(std::size_t segment) { return narrow_ || empty() ? nullptr : full_.part(segment); }
   BFloat16* half_part(std::size_t segment) { return narrow_ ? half_.part(segment) : nullptr; }
