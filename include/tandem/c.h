@@ -15,6 +15,7 @@
 #ifndef TANDEM_C_H
 #define TANDEM_C_H
 
+/* NOLINTBEGIN(modernize-*): it is C */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,14 +45,15 @@ typedef struct {
 } tandem_option;
 
 /* A part of a model's weights with its gradient: a tensor. A null gradient leaves it out of the step,
- * if there are others. */
+ * if there are others. Where `size` is 0, both pointers may be null. */
 typedef struct {
   void* weights;
   const void* gradient;
   size_t size; /* elements */
 } tandem_segment;
 
-/* Memory for one array of state: `parts` places, `data[p]` with room for `counts[p]` elements. */
+/* Memory for one array of state: `parts` places, `data[p]` with room for `counts[p]` elements. More
+ * room and more parts than needed are fine. Nothing that is written may overlap anything else. */
 typedef struct {
   const char* name;
   int32_t type;
@@ -102,7 +104,7 @@ const char* tandem_v1_error(void);
  * null if `capacity` is 0. */
 tandem_status tandem_v1_describe(const char* name, char* buffer, size_t capacity, size_t* needed);
 
-/* Makes a rule for segments of these sizes. */
+/* Makes a rule for segments of these sizes, of which some may be 0. Gives null where it fails. */
 tandem_status tandem_v1_create(const char* name, const tandem_option* options, size_t option_count,
                                const size_t* sizes, size_t segment_count, tandem_rule** rule);
 /* Null is fine. */
@@ -146,11 +148,12 @@ tandem_status tandem_v1_apply(tandem_rule* rule, int32_t type, const tandem_segm
                               size_t segment_count, const tandem_array* arrays, size_t array_count,
                               const tandem_rounding* rounding, const double sums[TANDEM_SUMS]);
 
-/* Of the last step that was made with this rule. */
+/* Of the last step that was made with this rule; NaN before the first. */
 tandem_status tandem_v1_last(const tandem_rule* rule, tandem_diagnostics* last);
 
 #ifdef __cplusplus
 }
 #endif
 
+/* NOLINTEND(modernize-*) */
 #endif /* TANDEM_C_H */

@@ -4,6 +4,7 @@
 #ifndef TANDEM_TESTS_C_INTERFACE_CLIENT_H
 #define TANDEM_TESTS_C_INTERFACE_CLIENT_H
 
+/* NOLINTBEGIN(modernize-*): it is C */
 #include <stddef.h>
 #include <stdint.h>
 #include <tandem/c.h>
@@ -44,4 +45,5 @@ size_t client_array_count(const client* it);
 }
 #endif
 
+/* NOLINTEND(modernize-*) */
 #endif /* TANDEM_TESTS_C_INTERFACE_CLIENT_H */

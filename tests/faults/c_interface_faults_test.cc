@@ -66,8 +66,8 @@ TEST_P(FaultsInC, change_nothing) {
   tandem_v1_destroy(rule);
   // Fails each request of a call, which throws here what it returns there; gives how many there were.
   const auto disturb = [&](const auto& call) {
-    const std::vector<float> weights = w;
-    const std::deque<std::vector<double>> before = state.memory();
+    const std::vector<float> weights(w.begin(), w.end());
+    const std::deque<std::vector<double>> before(state.memory().begin(), state.memory().end());
     tandem_status status = TANDEM_OK;
     return fail_each_request(
         [&] {
