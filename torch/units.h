@@ -84,7 +84,7 @@ class Unit {
   const Settings& first_of(const std::vector<Settings>& groups) const {
     return groups[members_.front().group];
   }
-  /// As options has it for all that groups of one unit share; lr and weight_decay are their own.
+  /// A member's segment, with the lr and weight_decay of its group where the unit has several groups.
   SegmentSpec spec_of(const Member& member, const std::vector<Settings>& groups) const;
   std::vector<SegmentSpec> specs(const std::vector<Settings>& groups) const;
   OptionMap options(const std::vector<Settings>& groups) const;
