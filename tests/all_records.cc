@@ -18,6 +18,7 @@ Record nesterov_record();
 Record adagrad_record();
 Record rmsprop_record();
 Record adam_record();
+Record nadamw_record();
 Record adamw_record();
 Record lion_record();
 
@@ -34,6 +35,7 @@ std::vector<Record> all_records() {
   all.push_back(adagrad_record());
   all.push_back(rmsprop_record());
   all.push_back(adam_record());
+  all.push_back(nadamw_record());
   all.push_back(adamw_record());
   all.push_back(lion_record());
   return all;

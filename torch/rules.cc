@@ -103,6 +103,17 @@ void AdamOptions::visit(detail::FieldVisitor& visitor) {
   visitor.field("state_seed", "state_seed", state_seed_);
 }
 
+void NAdamWOptions::visit(detail::FieldVisitor& visitor) {
+  visit_common(visitor);
+  visitor.rate("weight_decay", "weight_decay", weight_decay_);
+  visitor.field("betas", "beta1,beta2", betas_);
+  visitor.field("eps", "eps", eps_);
+  visitor.field("momentum_decay", "momentum_decay", momentum_decay_);
+  visitor.field("state_type", "state", state_type_);
+  visitor.field("state_rounding", "state_rounding", state_rounding_);
+  visitor.field("state_seed", "state_seed", state_seed_);
+}
+
 void AdamWOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
   visitor.rate("weight_decay", "weight_decay", weight_decay_);
@@ -153,6 +164,7 @@ const std::map<std::string, Kind>& kinds() {
     all["adagrad"] = kind_of<AdagradOptions>();
     all["rmsprop"] = kind_of<RMSPropOptions>();
     all["adam"] = kind_of<AdamOptions>();
+    all["nadamw"] = kind_of<NAdamWOptions>();
     all["adamw"] = kind_of<AdamWOptions>();
     all["lion"] = kind_of<LionOptions>();
     return all;

@@ -124,6 +124,19 @@ class Adam : public Optimizer {
   explicit Adam(const std::vector<SegmentSpec>& segments, const AdamOptions& options = {});
 };
 
+/// NAdamW: Adam with Nesterov's look-ahead and decoupled weight decay.
+///
+///   m, v as in adam; mu = b1 (1 - 0.96^(t decay) / 2), M the product of all mu; w -= lr ((1 - mu)
+///     g / (1 - M) + mu' m / (1 - M mu')) / (sqrt(v) + eps), mu' of the next step; w -= lr
+///     weight_decay w
+///
+/// Dozat 2016; Loshchilov and Hutter 2017.
+class NAdamW : public Optimizer {
+ public:
+  explicit NAdamW(std::size_t dimension, const NAdamWOptions& options = {});
+  explicit NAdamW(const std::vector<SegmentSpec>& segments, const NAdamWOptions& options = {});
+};
+
 /// AdamW: Adam with decoupled weight decay.
 ///
 ///   adam, and w -= lr weight_decay w

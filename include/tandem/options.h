@@ -302,6 +302,33 @@ struct AdamOptions {
   OnNonFinite on_nonfinite = OnNonFinite::raise;
 };
 
+/// NAdamW: Adam with Nesterov's look-ahead and decoupled weight decay.
+struct NAdamWOptions {
+  // The step; torch's default.
+  Schedule lr = 0.002;
+  double decay = 1;
+  // Of the average of gradients.
+  double beta1 = 0.9;
+  // Of the average of squared gradients.
+  double beta2 = 0.999;
+  // Added to the root of the second moment.
+  double eps = 1e-08;
+  // How fast the momentum of the look-ahead grows towards beta1.
+  double momentum_decay = 0.004;
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  StateType state = StateType::full;
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  StateRounding state_rounding = StateRounding::stochastic;
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  std::size_t state_seed = 0;
+  double l2 = 0;
+  double weight_decay = 0.01;
+  Projection projection = {};
+  OnNonFinite on_nonfinite = OnNonFinite::raise;
+};
+
 /// AdamW: Adam with decoupled weight decay.
 struct AdamWOptions {
   // The step; the authors' default.

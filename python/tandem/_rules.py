@@ -341,6 +341,34 @@ RULES: dict[str, Rule] = {
             "decay": {"low": 0.8, "high": 1.0, "points": 2, "zero_too": False},
         },
     ),
+    "nadamw": Rule(
+        "NAdamW",
+        {
+            "lr": ("number", ">= 0"),
+            "betas": ("pair", ">= 0, < 1"),
+            "eps": ("number", ">= 0"),
+            "weight_decay": ("number", ">= 0"),
+            "momentum_decay": ("number", ">= 0"),
+            "state_type": ("choice", "full", "bfloat16"),
+            "state_rounding": ("choice", "stochastic", "nearest"),
+            "state_seed": ("count", ">= 0"),
+            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+        },
+        ("m", "v", "mu_product"),
+        True,
+        "",
+        {
+            "lr": {
+                "low": 0.0001,
+                "high": 0.1,
+                "points": 6,
+                "zero_too": False,
+                "least_multiple": 0.1,
+                "most_multiple": 30.0,
+            },
+            "decay": {"low": 0.8, "high": 1.0, "points": 2, "zero_too": False},
+        },
+    ),
     "adamw": Rule(
         "AdamW",
         {

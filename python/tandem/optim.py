@@ -26,6 +26,7 @@ __all__ = [
     "FullTO",
     "Lion",
     "Momentum",
+    "NAdamW",
     "Nesterov",
     "NonFiniteGradient",
     "Optimizer",
@@ -637,6 +638,61 @@ class Adam(Optimizer):
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
         weight_decay: float = 0.0,
+        *,
+        state_type: str = "full",
+        state_rounding: str = "stochastic",
+        state_seed: int = 0,
+        on_nonfinite: str = "raise",
+        stochastic_rounding: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(params, _given(locals()))
+
+
+class NAdamW(Optimizer):
+    """NAdamW: Adam with Nesterov's look-ahead and decoupled weight decay.
+
+        m, v as in adam; mu = b1 (1 - 0.96^(t decay) / 2), M the product of all mu; w -= lr ((1
+          - mu) g / (1 - M) + mu' m / (1 - M mu')) / (sqrt(v) + eps), mu' of the next step; w -=
+          lr weight_decay w
+
+    Dozat 2016; Loshchilov and Hutter 2017. As torch.optim.NAdam(decoupled_weight_decay=True).
+
+    Parameters
+    ----------
+    lr
+        The step; torch's default.
+    betas
+        Of the average of gradients. Of the average of squared gradients.
+    eps
+        Added to the root of the second moment.
+    weight_decay
+        Decoupled: multiplies the weights by `1 - lr * weight_decay`.
+    momentum_decay
+        How fast the momentum of the look-ahead grows towards beta1.
+    state_type
+        How state is kept: full is float (double for double weights), bfloat16 takes half the
+        memory.
+    state_rounding
+        Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself
+        never changes.
+    state_seed
+        Of the noise of stochastic rounding, which depends on it, the step, the array and the
+        element's number, and on nothing else.
+    params, on_nonfinite, stochastic_rounding, seed
+        As of all, see Optimizer.
+    """
+
+    rule = "nadamw"
+
+    def __init__(
+        self,
+        params: Params,
+        lr: float = 0.002,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-08,
+        weight_decay: float = 0.01,
+        momentum_decay: float = 0.004,
         *,
         state_type: str = "full",
         state_rounding: str = "stochastic",

@@ -201,6 +201,24 @@ rules::Values values_of(const AdamOptions& o) {
   return values;
 }
 
+rules::Values values_of(const NAdamWOptions& o) {
+  rules::Values values(rules::known_declaration("nadamw"));
+  values.set("lr", o.lr);
+  values.set("decay", o.decay);
+  values.set("beta1", o.beta1);
+  values.set("beta2", o.beta2);
+  values.set("eps", o.eps);
+  values.set("momentum_decay", o.momentum_decay);
+  values.set("state", o.state);
+  values.set("state_rounding", o.state_rounding);
+  values.set("state_seed", o.state_seed);
+  values.set("l2", o.l2);
+  values.set("weight_decay", o.weight_decay);
+  values.set("projection", o.projection);
+  values.set("on_nonfinite", o.on_nonfinite);
+  return values;
+}
+
 rules::Values values_of(const AdamWOptions& o) {
   rules::Values values(rules::known_declaration("adamw"));
   values.set("lr", o.lr);
@@ -291,6 +309,11 @@ RMSProp::RMSProp(const std::vector<SegmentSpec>& segments, const RMSPropOptions&
 Adam::Adam(std::size_t dimension, const AdamOptions& options)
     : Adam(std::vector<SegmentSpec>{SegmentSpec{dimension}}, options) {}
 Adam::Adam(const std::vector<SegmentSpec>& segments, const AdamOptions& options)
+    : Optimizer(rules::make_recipe(values_of(options), segments)) {}
+
+NAdamW::NAdamW(std::size_t dimension, const NAdamWOptions& options)
+    : NAdamW(std::vector<SegmentSpec>{SegmentSpec{dimension}}, options) {}
+NAdamW::NAdamW(const std::vector<SegmentSpec>& segments, const NAdamWOptions& options)
     : Optimizer(rules::make_recipe(values_of(options), segments)) {}
 
 AdamW::AdamW(std::size_t dimension, const AdamWOptions& options)

@@ -18,6 +18,7 @@ Declaration declare_diag_to();
 Declaration declare_full_to();
 Declaration declare_lion();
 Declaration declare_momentum();
+Declaration declare_nadamw();
 Declaration declare_nesterov();
 Declaration declare_rmsprop();
 Declaration declare_ro_to();
@@ -34,6 +35,7 @@ inline std::vector<Declaration> declare_all() {
   all.push_back(declare_full_to());
   all.push_back(declare_lion());
   all.push_back(declare_momentum());
+  all.push_back(declare_nadamw());
   all.push_back(declare_nesterov());
   all.push_back(declare_rmsprop());
   all.push_back(declare_ro_to());

@@ -247,6 +247,35 @@ class AdamOptions : public OptionsOf<AdamOptions> {
 };
 using Adam = Rule<AdamOptions>;
 
+/// NAdamW: Adam with Nesterov's look-ahead and decoupled weight decay. As
+/// torch.optim.NAdam(decoupled_weight_decay=True). weight_decay is decoupled.
+class NAdamWOptions : public OptionsOf<NAdamWOptions> {
+  TANDEM_TORCH_COMMON(NAdamWOptions, "nadamw", 0.002, 0.01)
+  // Of the average of gradients. Of the average of squared gradients.
+  TANDEM_TORCH_OPTION(Betas, betas)
+  // Added to the root of the second moment.
+  TANDEM_TORCH_OPTION(double, eps)
+  // How fast the momentum of the look-ahead grows towards beta1.
+  TANDEM_TORCH_OPTION(double, momentum_decay)
+  // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
+  TANDEM_TORCH_OPTION(StateType, state_type)
+  // Of bfloat16 state; to nearest, an average that changes by less than a 256th of itself never
+  // changes.
+  TANDEM_TORCH_OPTION(StateRounding, state_rounding)
+  // Of the noise of stochastic rounding, which depends on it, the step, the array and the element's
+  // number, and on nothing else.
+  TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
+
+ private:
+  detail::Option<Betas> betas_ = Betas(0.9, 0.999);
+  detail::Option<double> eps_ = 1e-08;
+  detail::Option<double> momentum_decay_ = 0.004;
+  detail::Option<StateType> state_type_ = StateType::full;
+  detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;
+  detail::Option<std::uint64_t> state_seed_ = std::uint64_t{0};
+};
+using NAdamW = Rule<NAdamWOptions>;
+
 /// AdamW: Adam with decoupled weight decay. As torch.optim.AdamW, without amsgrad. weight_decay is
 /// decoupled.
 class AdamWOptions : public OptionsOf<AdamWOptions> {
