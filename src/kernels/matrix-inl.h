@@ -12,6 +12,8 @@
 
 #include <algorithm>
 
+#include <hwy/cache_control.h>
+
 #include "kernels/common-inl.h"
 #include "kernels/vector-inl.h"
 
@@ -22,6 +24,7 @@ namespace tandem::kernels::HWY_NAMESPACE {
 template <class T>
 struct PlainMatrix {
   using Element = T;
+  static constexpr bool kPrefetch = false;  // two lines of each row at a time come fast enough
   HWY_INLINE Vec<T> load(const T* from) const { return hn::LoadU(Tag<T>(), from); }
   HWY_INLINE Vec<T> load_first(const T* from, std::size_t count) const {
     return load_part<T>(from, count);
@@ -32,64 +35,72 @@ struct PlainMatrix {
   }
 };
 
+/// Memory of a matrix is asked for so many bytes ahead of its use. Processors follow a stream within
+/// a page of 4 KiB by themselves, but not into the next one.
+constexpr std::size_t kAheadBytes = 2048;
+constexpr std::size_t kLineBytes = 64;
+
+template <class Element>
+HWY_INLINE void prefetch_ahead(const Element* at, std::size_t elements) {
+  const auto* bytes = reinterpret_cast<const char*>(at) + kAheadBytes;
+  for (std::size_t i = 0; i < elements * sizeof(Element); i += kLineBytes) {
+    hwy::Prefetch(bytes + i);
+  }
+}
+
 /// Four rows at a time share the loads of w; two chains a row hide the latency.
+constexpr std::size_t kRowsTogether = 4;
+
 template <class T, class Matrix>
-HWY_INLINE void dot_four_rows(const Matrix& as, const typename Matrix::Element* const row[4],
-                              const T* w, std::size_t count, double sum[4]) {
+HWY_INLINE void dot_rows(const Matrix& as, const typename Matrix::Element* const* row, const T* w,
+                         std::size_t count, double* sum) {
+  constexpr std::size_t kRows = kRowsTogether;
   const Tag<T> d;
   const std::size_t lanes = hn::Lanes(d);
-  Vec<T> a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, e0 = a0, e1 = a0;
+  Vec<T> even[kRows], odd[kRows];
+  for (std::size_t k = 0; k < kRows; ++k) even[k] = odd[k] = hn::Zero(d);
   std::size_t j = 0;
   for (; j + 2 * lanes <= count; j += 2 * lanes) {
     const Vec<T> w0 = hn::LoadU(d, w + j), w1 = hn::LoadU(d, w + j + lanes);
-    a0 = hn::MulAdd(as.load(row[0] + j), w0, a0);
-    b0 = hn::MulAdd(as.load(row[1] + j), w0, b0);
-    c0 = hn::MulAdd(as.load(row[2] + j), w0, c0);
-    e0 = hn::MulAdd(as.load(row[3] + j), w0, e0);
-    a1 = hn::MulAdd(as.load(row[0] + j + lanes), w1, a1);
-    b1 = hn::MulAdd(as.load(row[1] + j + lanes), w1, b1);
-    c1 = hn::MulAdd(as.load(row[2] + j + lanes), w1, c1);
-    e1 = hn::MulAdd(as.load(row[3] + j + lanes), w1, e1);
+    for (std::size_t k = 0; k < kRows; ++k) {
+      if constexpr (Matrix::kPrefetch) prefetch_ahead(row[k] + j, 2 * lanes);
+      even[k] = hn::MulAdd(as.load(row[k] + j), w0, even[k]);
+      odd[k] = hn::MulAdd(as.load(row[k] + j + lanes), w1, odd[k]);
+    }
   }
   if (j + lanes <= count) {
     const Vec<T> w0 = hn::LoadU(d, w + j);
-    a0 = hn::MulAdd(as.load(row[0] + j), w0, a0);
-    b0 = hn::MulAdd(as.load(row[1] + j), w0, b0);
-    c0 = hn::MulAdd(as.load(row[2] + j), w0, c0);
-    e0 = hn::MulAdd(as.load(row[3] + j), w0, e0);
+    for (std::size_t k = 0; k < kRows; ++k) {
+      even[k] = hn::MulAdd(as.load(row[k] + j), w0, even[k]);
+    }
     j += lanes;
   }
   if (const std::size_t rest = count - j; rest > 0) {
     const Vec<T> w0 = load_part<T>(w + j, rest);
-    a0 = hn::MulAdd(as.load_first(row[0] + j, rest), w0, a0);
-    b0 = hn::MulAdd(as.load_first(row[1] + j, rest), w0, b0);
-    c0 = hn::MulAdd(as.load_first(row[2] + j, rest), w0, c0);
-    e0 = hn::MulAdd(as.load_first(row[3] + j, rest), w0, e0);
+    for (std::size_t k = 0; k < kRows; ++k) {
+      even[k] = hn::MulAdd(as.load_first(row[k] + j, rest), w0, even[k]);
+    }
   }
-  sum[0] += sum_lanes<T>(hn::Add(a0, a1));
-  sum[1] += sum_lanes<T>(hn::Add(b0, b1));
-  sum[2] += sum_lanes<T>(hn::Add(c0, c1));
-  sum[3] += sum_lanes<T>(hn::Add(e0, e1));
+  for (std::size_t k = 0; k < kRows; ++k) sum[k] += sum_lanes<T>(hn::Add(even[k], odd[k]));
 }
 
 template <class T, class Matrix>
 HWY_INLINE void matrix_vector_as(const Matrix& as, const typename Matrix::Element* matrix,
                                  std::size_t stride, const T* w, std::size_t rows,
                                  std::size_t columns, T* out) {
-  for (std::size_t i = 0; i < rows; i += 4) {
-    // A last group of fewer than four repeats its last row, so that a row's result never depends on
-    // its place.
-    const std::size_t last = rows - 1;
-    double sum[4] = {0, 0, 0, 0};
+  constexpr std::size_t kRows = kRowsTogether;
+  for (std::size_t i = 0; i < rows; i += kRows) {
+    double sum[kRows] = {};
     for (std::size_t j = 0; j < columns; j += kBlock) {
-      const typename Matrix::Element* const row[4] = {
-          matrix + i * stride + j, matrix + std::min(i + 1, last) * stride + j,
-          matrix + std::min(i + 2, last) * stride + j, matrix + std::min(i + 3, last) * stride + j};
-      dot_four_rows<T>(as, row, w + j, std::min(kBlock, columns - j), sum);
+      // A last group of fewer rows repeats its last one, so that a row's result never depends on its
+      // place.
+      const typename Matrix::Element* row[kRows];
+      for (std::size_t k = 0; k < kRows; ++k) {
+        row[k] = matrix + std::min(i + k, rows - 1) * stride + j;
+      }
+      dot_rows<T>(as, row, w + j, std::min(kBlock, columns - j), sum);
     }
-    for (std::size_t k = 0; k < std::min<std::size_t>(4, rows - i); ++k) {
-      out[i + k] = static_cast<T>(sum[k]);
-    }
+    for (std::size_t k = 0; k < std::min(kRows, rows - i); ++k) out[i + k] = static_cast<T>(sum[k]);
   }
 }
 

@@ -16,6 +16,7 @@ namespace tandem::kernels::HWY_NAMESPACE {
 template <bool kStochastic>
 struct RoundedMatrix {
   using Element = BFloat16;
+  static constexpr bool kPrefetch = true;
   std::uint64_t key = 0;
   std::uint64_t first_row = 0;
 
