@@ -33,32 +33,27 @@ HWY_INLINE hn::Vec<HalfBits> upper_halves(hn::Vec<Bits> bits) {
                       hn::BitCast(hn::RebindToSigned<Bits>(), hn::ShiftRight<16>(bits)));
 }
 
-/// Infinity and NaN. Noise must not change them, and what is cut off of a NaN may be all it is.
-HWY_INLINE hn::Mask<Bits> not_finite(hn::Vec<Bits> bits) {
-  const auto exponent = hn::Set(Bits(), 0x7F800000U);
-  return hn::Eq(hn::And(bits, exponent), exponent);
-}
-
-HWY_INLINE hn::Vec<Bits> keep_special(hn::Vec<Bits> bits, hn::Vec<Bits> rounded) {
+/// What is added to the lower half must not make an infinity or a zero of a NaN. An infinity has
+/// zeros there, so that nothing is carried.
+HWY_INLINE hn::Vec<Bits> keep_nan(hn::Vec<Bits> bits, hn::Vec<Bits> rounded) {
   const Bits d;
-  const auto magnitude = hn::And(bits, hn::Set(d, 0x7FFFFFFFU));
-  const auto nan = hn::RebindMask(d, hn::Gt(hn::BitCast(hn::RebindToSigned<Bits>(), magnitude),
-                                            hn::Set(hn::RebindToSigned<Bits>(), 0x7F800000)));
-  const auto quiet = hn::IfThenElse(nan, hn::Or(bits, hn::Set(d, 0x00400000U)), bits);
-  return hn::IfThenElse(not_finite(bits), quiet, rounded);
+  const auto value = hn::BitCast(Tag<float>(), bits);
+  // Not Ne, which is false for a NaN on some targets.
+  const auto number = hn::RebindMask(d, hn::Eq(value, value));
+  return hn::IfThenElse(number, rounded, hn::Or(bits, hn::Set(d, 0x00400000U)));
 }
 
 /// To nearest, ties to even; the result is the upper half.
 HWY_INLINE hn::Vec<Bits> to_nearest(hn::Vec<Bits> bits) {
   const Bits d;
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1U));
-  return keep_special(bits, hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7FFFU))));
+  return keep_nan(bits, hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7FFFU))));
 }
 
 /// Up where the lower half and 16 bits of noise are more than it holds; the result is the upper
 /// half.
 HWY_INLINE hn::Vec<Bits> up_or_down(hn::Vec<Bits> bits, hn::Vec<Bits> noise) {
-  return keep_special(bits, hn::Add(bits, noise));
+  return keep_nan(bits, hn::Add(bits, noise));
 }
 
 /// 32 bits of noise for each lane, of the key and of the index alone; that of the first lane is
