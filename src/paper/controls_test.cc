@@ -15,7 +15,6 @@ using study::OptimizerRuns;
 using study::Row;
 using study::Run;
 using study::StudyRuns;
-using study::TaskRuns;
 
 constexpr std::size_t kSeeds = 5;
 
