@@ -25,9 +25,15 @@ constexpr bool kKnown = false;
 
 constexpr float kLeast = std::numeric_limits<float>::min();
 
-/// The product at run time, in whatever environment there is.
-float product(volatile float x, volatile float y) { return x * y; }
-double product(volatile double x, volatile double y) { return x * y; }
+/// The product at run time, in whatever environment there is: the compiler must not know the
+/// factors.
+template <class T>
+T product(T x, T y) {
+  volatile T first = x;
+  volatile T second = y;
+  asm volatile("" ::: "memory");
+  return first * second;
+}
 
 /// Whether results and operands that are denormal count as zero.
 bool flushes() {
