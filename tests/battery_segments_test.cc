@@ -175,7 +175,7 @@ void expect_run_without_gaps(const std::string& name, const OptionMap& options) 
   auto plain = make_optimizer(name, {{400}, {250}}, options);
   auto gappy = make_optimizer(name, gaps, options);
   const auto values = [](std::uint64_t seed) {
-    const std::vector<float> wide = random_floats(650, seed);
+    std::vector<float> wide = random_floats(650, seed);
     if constexpr (std::is_same_v<T, float>) {
       return wide;
     } else {
