@@ -17,8 +17,6 @@ namespace tandem::testing {
 class HostMemory {
  public:
   explicit HostMemory(ElementType weights) : weights_(weights) {}
-  HostMemory(const HostMemory& other)
-      : weights_(other.weights_), arrays_(other.arrays_), started_(other.started_) {}
 
   /// Whether there is a state yet.
   bool started() const { return started_; }
