@@ -171,7 +171,7 @@ void decayed(const Bench& bench) {
       {"adam", {}},     {"adam", {{"beta2", "0.9"}}},    {"momentum", {}},
       {"nesterov", {}}, {"rmsprop", {{"beta2", "0.9"}}}, {"lion", {{"beta2", "0.9"}}},
       {"diag-to", {}},  {"adam-to", {{"beta2", "0.9"}}}, {"ro-to", {}}};
-  const std::size_t d = bench.options.decayed;
+  const std::size_t d = std::min(bench.options.decayed, bench.options.parameters);
   Buffer<float> weights(d);
   Buffer<float> gradient(d);
   for (const Decaying& rule : rules) {
