@@ -91,9 +91,14 @@ void Values::set_text(const std::string& name, const std::string& text) {
   std::replace(field.begin(), field.end(), '-', '_');
   const Option* option = rule_.find(field);
   // Starting values have no text form: to texts they are unknown.
-  if (option == nullptr || std::holds_alternative<std::vector<double>>(option->default_value)) {
+  const auto has_text = [](const Option& one) {
+    return !std::holds_alternative<std::vector<double>>(one.default_value);
+  };
+  if (option == nullptr || !has_text(*option)) {
     std::vector<std::string> known;
-    for (const Option& one : rule_.all_options()) known.push_back(one.name);
+    for (const Option& one : rule_.all_options()) {
+      if (has_text(one)) known.push_back(one.name);
+    }
     throw std::invalid_argument(
         fmt::format("{}: Unknown option '{}'{}", rule_.name, field, suggestion(field, known)));
   }
