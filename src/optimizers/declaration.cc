@@ -14,11 +14,6 @@ Option Option::in_torch(std::string torch_name) && {
   return std::move(*this);
 }
 
-Option Option::because(std::string why) && {
-  help = std::move(why);
-  return std::move(*this);
-}
-
 Option rate(std::string name, double value, std::string help) {
   return {std::move(name), Schedule(value), std::move(help)};
 }

@@ -47,7 +47,6 @@ struct Option {
 
   Option in_torch(std::string torch_name) &&;
   Option not_in_torch() && { return std::move(*this).in_torch("-"); }
-  Option because(std::string why) &&;  // another help sentence
 };
 
 Option rate(std::string name, double value, std::string help);
