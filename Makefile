@@ -8,7 +8,7 @@ WERROR ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 PREFIX ?= /usr/local
 
-.PHONY: deep web python help demo test test-slow sanitize bench generate format lint install clean
+.PHONY: deep web python wheel help demo test test-slow test-torch2 sanitize bench generate format lint install clean
 .PHONY: deps-core deps-test program release tests fuzzers
 .DEFAULT_GOAL := help
 # Steps of a target are in order; the builds inside run JOBS at a time.
@@ -16,8 +16,8 @@ PREFIX ?= /usr/local
 MAKEFLAGS += --no-print-directory
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1@\2/' | column -t -s @ 2>/dev/null \
-	  || grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## (.*)/make \1@\2/' | column -t -s @ 2>/dev/null \
+	  || grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST)
 
 demo: deps-core program ## build the program and run `tandem demo`
 	build-release/tandem demo
@@ -28,6 +28,9 @@ test: tests ## build everything and run the tests, without the slow ones
 test-slow: tests fuzzers ## the slow tests, and the fuzzers for minutes each
 	ctest --preset slow
 	ctest --test-dir build-fuzz --output-on-failure -L '^slow$$'
+
+test-torch2: deps-test wheel ## the wheels and the LibTorch adapter with torch 2, in an environment of its own (pip)
+	@WERROR=$(WERROR) scripts/test-torch2 dist $(JOBS) || test $$? -eq 77  # 77: skipped, and it said why
 
 sanitize: deps-test fuzzers ## the tests (without the slow ones) under ASan and UBSan, and a short run of the fuzzers
 	cmake --preset sanitize
@@ -61,22 +64,27 @@ web: ## the program with the interactive report and `tandem serve`
 	$(MAKE) program
 
 python: ## the Python package in build-release/python: `import tandem`
-	@$(DEPS) core lab torch python
+	@$(DEPS) core lab wheel python
 	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))
 	cmake --build --preset release --parallel $(JOBS) --target tandem_python
 	@echo "Ready: PYTHONPATH=$(CURDIR)/build-release/python /usr/bin/python3 -c 'import tandem'"
+
+wheel: ## the Python package as wheels in dist/: tandem-optim for every Python 3, tandem-lab for Debian's
+	@$(DEPS) core lab wheel
+	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))
+	JOBS=$(JOBS) scripts/build-wheels build-release dist
 
 install: deps-core release ## install to PREFIX (default /usr/local)
 	cmake --install build-release --prefix "$(PREFIX)"
 
 clean: ## remove what was built here
-	rm -rf build-release build-debug build-sanitize build-fuzz
+	rm -rf build-release build-debug build-sanitize build-fuzz build-python build-torch2 build-torch2-env dist
 
 deps-core:
 	@$(DEPS) core lab
 
 deps-test:
-	@$(DEPS) core lab torch python web test
+	@$(DEPS) core lab torch wheel python web test
 
 program:
 	cmake --preset release $(if $(WERROR),-DTANDEM_WERROR=$(WERROR))

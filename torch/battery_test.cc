@@ -203,14 +203,10 @@ TEST_P(TorchBattery, StepsOnMemoryOfAnyShape) {
     one->step();
     other->step();
   }
-  // Orders of summation differ where the rule sums; Block-TO's blocks hold other weights.
-  if (it().rule == "block-to") {
-    EXPECT_LT(difference(odd[2], plain[2]), 1e-12);
-    return;
-  }
+  // Orders of summation differ where the rule sums.
   EXPECT_LT(difference(flat(odd), flat(plain)), 1e-12);
-  for (const auto& [name, tensor] : one->state_of(plain[0])) {
-    EXPECT_LT(difference(other->state_of(odd[0]).at(name), tensor), 1e-9) << name;
+  for (const auto& [name, tensor] : one->state_of(plain[0])->arrays()) {
+    EXPECT_LT(difference(other->state_of(odd[0])->arrays().at(name), tensor), 1e-9) << name;
   }
 }
 
@@ -232,7 +228,7 @@ TEST_P(TorchBattery, StepsOnBFloat16WithFloatState) {
   const Tensors wide = make_weights(torch::kBFloat16);
   auto optimizer = make(weights);
   steps(*optimizer, weights, 1, 20);
-  for (const auto& [name, tensor] : optimizer->state_of(weights[0])) {
+  for (const auto& [name, tensor] : optimizer->state_of(weights[0])->arrays()) {
     EXPECT_EQ(tensor.scalar_type(), torch::kFloat) << name;
   }
   EXPECT_EQ(weights[0].scalar_type(), torch::kBFloat16);
@@ -294,6 +290,11 @@ TEST_P(TorchBattery, TakesGroupsLaterAlsoThroughTorchsOwnFunction) {
   ours->add_param_group({Tensors{weights[1]}, it().options(it().lr / 2)});
   static_cast<torch::optim::Optimizer&>(*theirs).add_param_group(
       {Tensors{twins[1]}, it().options(it().lr / 2)});
+#if TORCH_VERSION_MAJOR >= 2
+  // It drops options that it does not know: the group has the optimizer's.
+  EXPECT_DOUBLE_EQ(theirs->param_groups()[1].options().get_lr(), it().lr);
+  theirs->param_groups()[1].options().set_lr(it().lr / 2);
+#endif
   for (int t = 1; t <= 5; ++t) {
     set_gradients({weights[0], weights[1]}, t);
     set_gradients({twins[0], twins[1]}, t);
@@ -382,9 +383,16 @@ class ByOptions {
   std::vector<Unit> units_;
 };
 
+/// An option by its name.
+void set_option(Options& options, const char* name, double value) {
+  auto text = detail::to_text(options);
+  text.at(name) = fmt::format("{}", value);
+  detail::from_text(options, text);
+}
+
 TEST_P(TorchBattery, RatesThatMoveGiveTheBitsOfOptionsThatChange) {
   const auto defaults = detail::to_text(*it().options(it().lr));
-  const bool trainable = defaults.contains("alpha");
+  const bool trainable = defaults.contains("schedule_all");
   const std::vector<std::size_t> group_of = {0, 1, 1};
   using Units = std::vector<std::vector<std::size_t>>;
   const Units each = {{0}, {1}, {2}};
@@ -422,7 +430,7 @@ TEST_P(TorchBattery, RatesThatMoveGiveTheBitsOfOptionsThatChange) {
           const double factor = std::ldexp(1.0, -(t / 3));
           OptionMap core = detail::settings_of(options).core;
           const auto move = [&](const char* name, const char* in_core, double value) {
-            detail::give_rate(options, name, value);
+            set_option(options, name, value);
             core[in_core] = fmt::format("{}", value);
           };
           // One group's rate stays in some steps, and decay in others.
@@ -463,8 +471,7 @@ TEST_P(TorchBattery, AMovedRateThatCannotBeChangesNothing) {
   const auto disturbed = make_two(weights);
   const auto calm = make_two(twins);
   const auto set = [](Optimizer& optimizer, std::size_t group, const char* name, double value) {
-    detail::give_rate(static_cast<Options&>(optimizer.param_groups()[group].options()), name,
-                      value);
+    set_option(static_cast<Options&>(optimizer.param_groups()[group].options()), name, value);
   };
   const auto& options = static_cast<const Options&>(calm->param_groups()[1].options());
   const double decay = std::stod(detail::to_text(options).at("weight_decay"));
@@ -497,7 +504,6 @@ TEST_P(TorchBattery, AMovedRateThatCannotBeChangesNothing) {
     calm->step();
     ASSERT_TRUE(same_bits(weights, twins)) << t;
   }
-  expect_throws<std::invalid_argument>([&] { set(*calm, 0, "seed", 1); }, {"seed"});
 }
 
 TEST_P(TorchBattery, GoesOnFromAnArchiveToTheSameBits) {
@@ -543,10 +549,9 @@ TEST_P(TorchBattery, GoesOnFromNamesToTheSameBits) {
   after->name_parameters(names(second));
   after->load_state(path);
   for (const std::string& name : it().state) {
-    EXPECT_TRUE(
-        torch::equal(after->state_of(second[0]).at(name), before->state_of(first[0]).at(name)))
+    EXPECT_TRUE(torch::equal(after->state_of(second[0])->arrays().at(name),
+                             before->state_of(first[0])->arrays().at(name)))
         << name;
-    EXPECT_EQ(after->state_of(second[0]).at(name).sizes(), second[0].sizes());
   }
   steps(*after, second, 9, 20);
   EXPECT_TRUE(same_bits(second, without));

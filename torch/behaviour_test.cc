@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 // What only some optimizers have: scopes, rates that follow a scheduler, rounding, diagnostics; and
 // estimators that are modules.
+#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <thread>
 
 #include "test_models.h"
+#include "threads.h"
 
 namespace tandem::optim::testing {
 namespace {
@@ -63,7 +67,7 @@ TEST(Scope, ScopesOfOneTypeOnly) {
   }
   RankOneTO each(mixed, RankOneTOOptions(0.1).scope(Scope::tensor));
   each.step();
-  EXPECT_EQ(each.state_of(mixed[1]).at("a").scalar_type(), torch::kDouble);
+  EXPECT_EQ(each.state_of(mixed[1])->arrays().at("a").scalar_type(), torch::kDouble);
 }
 
 TEST(Scope, GroupsOfOneMatrixMayDifferInRatesOnly) {
@@ -102,12 +106,15 @@ TEST(Scope, AParameterWithoutAGradientIsNotInThatStepOfTheMatrix) {
   RankOneTO optimizer(weights, RankOneTOOptions(0.1).alpha(0.05).beta(0.3));
   train(optimizer, weights, 1, 3);
   const Tensor before = weights[1].detach().clone();
-  const auto state = optimizer.state_of(weights[1]);
+  ParamState::Arrays state;
+  for (const auto& [name, tensor] : optimizer.state_of(weights[1])->arrays()) {
+    state[name] = tensor.clone();
+  }
   set_gradients(weights, 4);
   Tensor(weights[1]).mutable_grad() = Tensor();
   optimizer.step();
   EXPECT_TRUE(torch::equal(weights[1], before));
-  for (const auto& [name, tensor] : optimizer.state_of(weights[1])) {
+  for (const auto& [name, tensor] : optimizer.state_of(weights[1])->arrays()) {
     EXPECT_TRUE(torch::equal(tensor, state.at(name))) << name;
   }
   train(optimizer, weights, 5, 6);
@@ -219,13 +226,23 @@ TEST(TorchDiagnostics, AreOverAllParameters) {
   EXPECT_TRUE(std::isnan(adam.last().delta));
 }
 
+TEST(TorchThreads, AreTorchsOwn) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(2);
+  std::array<std::thread::id, 2> seen;
+  detail::torch_executor()->run(2, [&](std::size_t i) { seen[i] = std::this_thread::get_id(); });
+  EXPECT_EQ(detail::torch_executor()->threads(), 2);
+  EXPECT_NE(seen[0], seen[1]);
+  at::set_num_threads(before);
+}
+
 TEST(TorchOptimizer, MayBeMoved) {
   const Tensors weights = make_weights(torch::kFloat);
   DiagonalTO first(weights, 0.1);  // a rate alone, as torch's
   train(first, weights, 1, 1);
   DiagonalTO second = std::move(first);
   train(second, weights, 2, 2);
-  EXPECT_EQ(second.state_of(weights[0]).size(), 2U);
+  EXPECT_EQ(second.state_of(weights[0])->arrays().size(), 2U);
 }
 
 TEST(TorchOptimizer, TrainsANet) {
@@ -283,7 +300,7 @@ TEST(ModuleTO, WithALinearModuleIsDiagonalTO) {
                        [&] {
                          Tensors parts;
                          for (const Tensor& w : twins)
-                           parts.push_back(diagonal.state_of(w).at("a"));
+                           parts.push_back(diagonal.state_of(w)->arrays().at("a"));
                          return flat(parts);
                        }()),
             1e-9);

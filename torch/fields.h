@@ -99,9 +99,6 @@ std::map<std::string, std::string> to_text(const Options& options);
 /// The inverse; throws StateError for a field that is missing, unknown or cannot be read.
 void from_text(Options& options, const std::map<std::string, std::string>& text);
 
-/// Gives a rate by its name a value; throws std::invalid_argument where there is no such rate.
-void give_rate(Options& options, std::string_view name, double value);
-
 /// What schedulers move, as the library takes it: where lr moves alpha and beta too, they have moved.
 /// A rate that a rule does not have is not set.
 struct Rates {

@@ -67,14 +67,17 @@ const std::string& Optimizer::rule() const { return parts_->rule; }
 
 std::size_t Optimizer::state_bytes() const {
   std::size_t bytes = 0;
-  for (const detail::Unit& unit : parts_->units) bytes += unit.core().state_bytes();
+  for (const auto& unit : parts_->units) bytes += unit->core().state_bytes();
   return bytes;
 }
 
-std::uint64_t Optimizer::skipped_steps() const {
-  std::uint64_t skipped = parts_->skipped;
-  for (const detail::Unit& unit : parts_->units) skipped += unit.core().skipped_steps();
-  return skipped;
+std::uint64_t Optimizer::skipped_steps() const { return parts_->skipped; }
+
+ParamState* Optimizer::state_of(const torch::Tensor& parameter) {
+  return detail::find_state(state_, detail::state_key(parameter));
+}
+const ParamState* Optimizer::state_of(const torch::Tensor& parameter) const {
+  return detail::find_state(state_, detail::state_key(parameter));
 }
 
 Diagnostics Optimizer::last() const {
@@ -82,8 +85,8 @@ Diagnostics Optimizer::last() const {
   double residual2 = 0;
   double gradient2 = 0;
   double delta = -1;
-  for (const std::size_t unit : parts_->stepped) {
-    const Diagnostics& one = parts_->units[unit].core().last();
+  for (const detail::Unit* unit : parts_->stepped) {
+    const Diagnostics& one = unit->core().last();
     residual2 += one.residual_norm * one.residual_norm;
     gradient2 += one.gradient_norm * one.gradient_norm;
     delta = std::max(delta, one.delta);
@@ -168,7 +171,7 @@ torch::Tensor Optimizer::step(LossClosure closure) {
     ++parts.skipped;
     return loss;
   }
-  parts.step_present(param_groups_);
+  parts.step_present(param_groups_, state_);
   return loss;
 }
 

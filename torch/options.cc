@@ -107,6 +107,16 @@ class Collect : public AnyField<Collect> {
   std::map<std::string, std::string> text;
 };
 
+/// What the library calls each field.
+class CoreNames : public AnyField<CoreNames> {
+ public:
+  template <class AnyOption>
+  void any(const char* name, const char* core, AnyOption&) {
+    of[name] = core;
+  }
+  std::map<std::string, std::string> of;
+};
+
 class Assign : public AnyField<Assign> {
  public:
   explicit Assign(const std::map<std::string, std::string>& text) : text_(text) {}
@@ -250,25 +260,6 @@ class ForCore : public ReadRates<ForCore> {
   Settings settings;
 };
 
-class GiveRate : public AnyField<GiveRate> {
- public:
-  GiveRate(std::string_view name, double value) : name_(name), value_(value) {}
-
-  void rate(const char* name, const char* /*core*/, Option<double>& option) override {
-    if (name != name_) return;
-    option.give(value_);
-    found = true;
-  }
-  template <class AnyOption>
-  void any(const char*, const char*, AnyOption&) {}
-
-  bool found = false;
-
- private:
-  std::string_view name_;
-  double value_;
-};
-
 /// Visiting reads only, but for the visitors that say otherwise.
 Options& visitable(const Options& options) { return const_cast<Options&>(options); }
 
@@ -308,12 +299,6 @@ void from_text(Options& options, const std::map<std::string, std::string>& text)
   assign.finish();
 }
 
-void give_rate(Options& options, std::string_view name, double value) {
-  GiveRate give(name, value);
-  options.visit(give);
-  if (!give.found) throw std::invalid_argument(fmt::format("Unknown rate '{}'", name));
-}
-
 void look_at(const Options& options, Snapshot& snapshot) {
   LookAt fields(snapshot.others);
   visitable(options).visit(fields);
@@ -350,9 +335,14 @@ void Options::serialize(torch::serialize::OutputArchive& archive) const {
 
 void Options::serialize(torch::serialize::InputArchive& archive) {
   std::map<std::string, std::string> text;
-  for (const auto& [name, now] : detail::to_text(*this)) {
+  detail::CoreNames names;
+  visit(names);
+  for (const auto& [name, core] : names.of) {
     c10::IValue value;
-    if (archive.try_read(name, value) && value.isString()) text[name] = value.toStringRef();
+    // Archives of version 1 have RMSProp's alpha under the library's name.
+    const bool found =
+        archive.try_read(name, value) || (!core.empty() && archive.try_read(core, value));
+    if (found && value.isString()) text[name] = value.toStringRef();
   }
   detail::from_text(*this, text);
 }

@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <typeinfo>
 #include <utility>
+
+#include "threads.h"
 
 namespace tandem::optim {
 
@@ -76,11 +79,11 @@ void Optimizer::Parts::take_groups(Groups& groups, const Options& defaults) {
   }
   if (!changed && !moved) return;
   try {
-    for (Unit& unit : units) {
+    for (const std::unique_ptr<Unit>& unit : units) {
       if (changed) {
-        unit.configure(settings);
+        unit->configure(settings);
       } else {
-        unit.move_rates(settings);
+        unit->move_rates(settings);
       }
     }
   } catch (const std::invalid_argument& error) {
@@ -119,13 +122,14 @@ bool Optimizer::Parts::gradients_are_finite() const {
   return true;
 }
 
-std::vector<Member> Optimizer::Parts::members_with(const Present& wanted,
-                                                   const Groups& groups) const {
+std::vector<Member> Optimizer::Parts::members_with(const Present& wanted, const Groups& groups,
+                                                   const detail::StateMap& states) const {
   const Scope scope = settings[wanted.group].scope;
   if (scope == Scope::tensor) {
     return {detail::member_of(*wanted.parameter, wanted.group, wanted.index)};
   }
-  std::vector<Member> members;
+  std::vector<Member> learning;
+  std::vector<Member> started;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     if (scope == Scope::group && g != wanted.group) continue;
     if (settings[g].scope != scope) {
@@ -135,84 +139,140 @@ std::vector<Member> Optimizer::Parts::members_with(const Present& wanted,
     }
     const std::vector<at::Tensor>& parameters = groups[g].params();
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      const at::Tensor& parameter = parameters[i];
-      const bool learns = parameter.requires_grad() || parameter.grad().defined();
-      if (!learns || parameter.numel() == 0) continue;
-      if (parameter.scalar_type() != wanted.parameter->scalar_type()) {
-        throw std::invalid_argument(fmt::format(
-            "{}: {} is {} and {} is {}: parameters that share one matrix must be of one type; "
-            "Scope::tensor gives each its own",
-            rule, name_of(*wanted.parameter, wanted.group, wanted.index),
-            at::toString(wanted.parameter->scalar_type()), name_of(parameter, g, i),
-            at::toString(parameter.scalar_type())));
+      if (parameters[i].numel() == 0) continue;
+      Member member = detail::member_of(parameters[i], g, i);
+      if (states.find(member.key) != states.end()) {
+        started.push_back(std::move(member));
+      } else if (parameters[i].requires_grad() || parameters[i].grad().defined()) {
+        learning.push_back(std::move(member));
       }
-      members.push_back(detail::member_of(parameter, g, i));
     }
   }
-  return members;
+  if (!started.empty() && std::none_of(started.begin(), started.end(), [&](const Member& member) {
+        return member.parameter.is_same(*wanted.parameter);
+      })) {
+    throw std::invalid_argument(fmt::format(
+        "{}: {} came after the first step of its scope, whose matrix has no place for it; "
+        "Scope::group or Scope::tensor give later ones their own",
+        rule, name_of(*wanted.parameter, wanted.group, wanted.index)));
+  }
+  std::vector<Member>& members = started.empty() ? learning : started;
+  const at::ScalarType type = wanted.parameter->scalar_type();
+  for (const Member& member : members) {
+    if (member.parameter.scalar_type() == type) continue;
+    throw std::invalid_argument(fmt::format(
+        "{}: {} is {} and {} is {}: parameters that share one matrix must be of one type; "
+        "Scope::tensor gives each its own",
+        rule, name_of(*wanted.parameter, wanted.group, wanted.index), at::toString(type),
+        name_of(member), at::toString(member.parameter.scalar_type())));
+  }
+  return std::move(members);
 }
 
 Unit& Optimizer::Parts::add_unit(std::vector<Member> members) {
   const bool checks = one_unit();
   try {
-    units.emplace_back(rule, std::move(members), settings, checks);
+    units.push_back(std::make_unique<Unit>(rule, std::move(members), settings, checks));
   } catch (const std::invalid_argument& error) {
     throw std::invalid_argument(with_rule(rule, error));
   }
-  for (const Member& member : units.back().members()) {
-    unit_of[member.parameter.unsafeGetTensorImpl()] = units.size() - 1;
+  Unit& unit = *units.back();
+  for (const Member& member : unit.members()) {
+    unit_of[member.parameter.unsafeGetTensorImpl()] = &unit;
   }
-  return units.back();
+  return unit;
 }
 
-Unit& Optimizer::Parts::restore_unit(std::vector<Member> members) {
-  std::set<const void*> seen;
-  for (const Member& member : members) {
-    const void* key = member.parameter.unsafeGetTensorImpl();
-    if (member.count == 0 || unit_of.contains(key) || !seen.insert(key).second) {
-      throw StateError(
-          fmt::format("Invalid state: it has {} twice, or without elements", name_of(member)));
-    }
+void Optimizer::Parts::forget(const Unit& unit) noexcept {
+  for (const Member& member : unit.members()) {
+    const auto found = unit_of.find(member.parameter.unsafeGetTensorImpl());
+    if (found != unit_of.end() && found->second == &unit) unit_of.erase(found);
   }
+  std::erase_if(units, [&](const std::unique_ptr<Unit>& one) { return one.get() == &unit; });
+}
+
+StateError Optimizer::Parts::state_error(const Unit& unit, const detail::BadState& error) const {
+  return StateError(
+      fmt::format("{}: {}: {}", rule, name_of(unit.members()[error.member()]), error.what()));
+}
+
+void Optimizer::Parts::take_loaded(const Groups& groups, const detail::StateMap& states) {
   try {
-    return add_unit(std::move(members));
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const std::vector<at::Tensor>& parameters = groups[g].params();
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        const at::Tensor& parameter = parameters[i];
+        if (unit_of.contains(parameter.unsafeGetTensorImpl())) continue;
+        if (states.find(detail::state_key(parameter)) == states.end()) continue;
+        if (parameter.numel() == 0) {
+          throw StateError(
+              fmt::format("Invalid state: it has {}, which is empty", name_of(parameter, g, i)));
+        }
+        Unit& unit = add_unit(members_with({&parameter, g, i}, groups, states));
+        try {
+          unit.memory().look_up(states, unit.members());
+          unit.memory().trust();
+          unit.bind();
+        } catch (const detail::BadState& error) {
+          throw state_error(unit, error);
+        }
+        unit.in_first_step = false;
+        stepped.push_back(&unit);
+      }
+    }
+    check_memory();
   } catch (const std::invalid_argument& error) {
     throw StateError(fmt::format("Invalid state: {}", error.what()));
   }
+  stepped.clear();
 }
 
-void Optimizer::Parts::find_units(const Groups& groups) {
+void Optimizer::Parts::find_units(const Groups& groups, detail::StateMap& states) {
+  for (const std::unique_ptr<Unit>& unit : units) unit->in_step = false;
   stepped.clear();
-  std::vector<bool> listed(units.size(), false);
   for (const Present& one : present) {
-    const void* key = one.parameter->unsafeGetTensorImpl();
-    auto found = unit_of.find(key);
-    if (found == unit_of.end()) {
-      const Scope scope = settings[one.group].scope;
-      const bool started = std::any_of(units.begin(), units.end(), [&](const Unit& unit) {
-        return scope == Scope::whole ||
-               (scope == Scope::group && unit.members().front().group == one.group);
-      });
-      if (started) {
-        throw std::invalid_argument(fmt::format(
-            "{}: {} came after the first step of its scope, whose matrix has no place for it; "
-            "Scope::group or Scope::tensor give later ones their own",
-            rule, name_of(*one.parameter, one.group, one.index)));
+    const auto found = unit_of.find(one.parameter->unsafeGetTensorImpl());
+    Unit* unit = found == unit_of.end() ? nullptr : found->second;
+    if (unit != nullptr && unit->in_step) continue;
+    const auto look_up = [&] {
+      try {
+        return unit->memory().look_up(states, unit->members());
+      } catch (const detail::BadState& error) {
+        throw state_error(*unit, error);
       }
-      add_unit(members_with(one, groups));
-      listed.push_back(false);
-      found = unit_of.find(key);
+    };
+    std::size_t states_found = 0;
+    if (unit != nullptr) {
+      states_found = look_up();
+      // Somebody cleared the state: a new start, with whatever learns now.
+      if (states_found == 0) {
+        forget(*unit);
+        unit = nullptr;
+      }
     }
-    if (!listed[found->second]) stepped.push_back(found->second);
-    listed[found->second] = true;
+    if (unit == nullptr) {
+      unit = &add_unit(members_with(one, groups, states));
+      states_found = look_up();
+    }
+    if (states_found == 0) {
+      unit->memory().create(states, unit->members());
+    } else if (states_found < unit->members().size()) {
+      const Member& without = unit->members()[unit->memory().first_without()];
+      throw StateError(
+          fmt::format("{}: {} has no state, and other parameters of its scope have: they share "
+                      "one matrix",
+                      rule, name_of(without)));
+    }
+    unit->in_step = true;
+    stepped.push_back(unit);
+    check_members_of(*unit);
   }
-  for (const std::size_t unit : stepped) check_members_of(units[unit]);
 }
 
 void Optimizer::Parts::check_members_of(const Unit& unit) const {
   for (const Member& member : unit.members()) {
     const at::Tensor& parameter = member.parameter;
-    if (parameter.scalar_type() != unit.type() || parameter.dim() != member.dimensions() ||
+    if (parameter.scalar_type() != unit.type() || parameter.dim() != member.dimensions ||
         static_cast<std::size_t>(parameter.numel()) != member.count) {
       throw std::invalid_argument(fmt::format(
           "{}: {} was of type {} with {} elements when its state was made, and is now {} with {}",
@@ -227,39 +287,100 @@ void Optimizer::Parts::check_members_of(const Unit& unit) const {
   }
 }
 
-void Optimizer::Parts::step_present(const Groups& groups) {
-  const std::size_t units_before = units.size();
-  std::vector<std::size_t> stepped_before = stepped;
-  try {
-    find_units(groups);
-    std::vector<std::size_t> sizes;
-    for (const std::size_t unit : stepped) sizes.push_back(units[unit].core().dimension());
-    // One alone prepares itself in its step.
-    const bool several = stepped.size() > 1;
-    detail::for_each_item(sizes, false, [&](std::size_t i) { units[stepped[i]].prepare(several); });
-    detail::for_each_item(sizes, false, [&](std::size_t i) { step_unit(stepped[i]); });
-  } catch (...) {
-    // A step that fails leaves nothing behind.
-    for (Unit& unit : units) unit.release();
-    while (units.size() > units_before) {
-      for (const Member& member : units.back().members()) {
-        unit_of.erase(member.parameter.unsafeGetTensorImpl());
-      }
-      units.pop_back();
+void Optimizer::Parts::check_memory() const {
+  struct Piece {
+    const char* begin;
+    const char* end;
+    const Unit* state_of;  // nullptr: weights
+  };
+  std::vector<Piece> pieces;
+  const auto add = [&](const void* data, std::size_t bytes, const Unit* state_of) {
+    const char* begin = static_cast<const char*>(data);
+    if (bytes > 0) pieces.push_back({begin, begin + bytes, state_of});
+  };
+  for (const Unit* unit : stepped) {
+    for (const auto& place : unit->memory().places()) add(place.data, place.bytes, unit);
+    for (const at::Tensor& weights : unit->weights()) {
+      add(weights.data_ptr(), weights.nbytes(), nullptr);
     }
-    stepped.swap(stepped_before);
-    throw;
+  }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& x, const Piece& y) { return std::less<>()(x.begin, y.begin); });
+  const Piece* last = nullptr;  // the one that ends last
+  for (const Piece& piece : pieces) {
+    const bool overlap = last != nullptr && std::less<>()(piece.begin, last->end);
+    if (overlap && (piece.state_of != nullptr || last->state_of != nullptr)) {
+      const Unit& unit = *(piece.state_of != nullptr ? piece.state_of : last->state_of);
+      throw StateError(
+          fmt::format("{}: {}: its state shares memory with other state or with weights, expected "
+                      "tensors of its own",
+                      rule, name_of(unit.members().front())));
+    }
+    if (last == nullptr || std::less<>()(last->end, piece.end)) last = &piece;
   }
 }
 
-void Optimizer::Parts::step_unit(std::size_t index) {
-  Unit& unit = units[index];
-  const Member& first = unit.members().front();
-  // Units draw their own noise.
-  Rounding rounding = settings[first.group].rounding;
-  rounding.seed += 0x9E3779B97F4A7C15ULL * (index + 1);
+void Optimizer::Parts::step_present(const Groups& groups, detail::StateMap& states) {
+  std::vector<Unit*> stepped_before = stepped;
   try {
-    unit.step(rounding);
+    find_units(groups, states);
+    std::vector<std::size_t> sizes;
+    for (const Unit* unit : stepped) sizes.push_back(unit->core().dimension());
+    // One alone prepares itself in its step.
+    const bool several = stepped.size() > 1;
+    detail::for_each_item(sizes, false, [&](std::size_t i) { prepare_unit(*stepped[i], several); });
+    if (std::any_of(stepped.begin(), stepped.end(),
+                    [](const Unit* unit) { return unit->memory().rebound(); })) {
+      check_memory();
+    }
+    // A unit skips a step where it is the only one.
+    bool skips = false;
+    detail::for_each_item(sizes, false, [&](std::size_t i) {
+      if (!step_unit(*stepped[i])) skips = true;
+    });
+    if (skips) {
+      undo(stepped_before, states);
+      ++skipped;
+      return;
+    }
+  } catch (...) {
+    undo(stepped_before, states);
+    throw;
+  }
+  for (Unit* unit : stepped) {
+    unit->release();
+    unit->in_first_step = false;
+  }
+}
+
+void Optimizer::Parts::undo(std::vector<Unit*>& stepped_before, detail::StateMap& states) noexcept {
+  for (const std::unique_ptr<Unit>& unit : units) {
+    unit->release();
+    unit->memory().undo(states, unit->members());
+    if (!unit->in_first_step) continue;
+    for (const Member& member : unit->members()) {
+      unit_of.erase(member.parameter.unsafeGetTensorImpl());
+    }
+  }
+  std::erase_if(units, [](const std::unique_ptr<Unit>& unit) { return unit->in_first_step; });
+  stepped.swap(stepped_before);
+  std::erase_if(stepped, [&](const Unit* one) {
+    return std::none_of(units.begin(), units.end(),
+                        [&](const std::unique_ptr<Unit>& unit) { return unit.get() == one; });
+  });
+}
+
+void Optimizer::Parts::prepare_unit(Unit& unit, bool core) const {
+  try {
+    unit.prepare(core);
+  } catch (const detail::BadState& error) {
+    throw state_error(unit, error);
+  }
+}
+
+bool Optimizer::Parts::step_unit(Unit& unit) const {
+  try {
+    return unit.step(settings[unit.members().front().group].rounding);
   } catch (const NonFiniteGradient& error) {
     throw NonFiniteGradient(
         fmt::format("{}: the gradient of {} is not finite at element {}; no weights and no state "

@@ -6,10 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "state_map.h"
 #include "units.h"
 
 namespace tandem::optim {
@@ -40,13 +42,14 @@ struct Optimizer::Parts {
   std::vector<detail::Snapshot> snapshots = {};  // of the options behind them
   detail::Snapshot now = {};                     // of a group, while it is looked at
 
-  std::vector<detail::Unit> units = {};
-  std::unordered_map<const void*, std::size_t> unit_of = {};  // by TensorImpl
+  std::vector<std::unique_ptr<detail::Unit>> units = {};
+  std::unordered_map<const void*, detail::Unit*> unit_of = {};  // by TensorImpl
   std::uint64_t skipped = 0;
+  std::uint64_t epoch = 0;  // of schedules, which other languages have; kept for them
 
   // Of the step under way.
   std::vector<Present> present = {};
-  std::vector<std::size_t> stepped = {};  // units
+  std::vector<detail::Unit*> stepped = {};
 
   /// "parameter 'conv1.weight'", or by its place where it has no name.
   std::string name_of(const at::Tensor& parameter, std::size_t group, std::size_t index) const;
@@ -62,19 +65,28 @@ struct Optimizer::Parts {
   bool one_unit() const;
   /// Throws NonFiniteGradient, or false where the step is to be skipped.
   bool gradients_are_finite() const;
-  /// Makes the units that are missing, and lists those of this step.
-  void find_units(const Groups& groups);
+  /// Finds the units of this step and their states; makes those that are missing.
+  void find_units(const Groups& groups, detail::StateMap& states);
   /// Whether the unit's parameters are still those that its state was made for, and Full-TO, which
   /// cannot leave one out, has all gradients.
   void check_members_of(const detail::Unit& unit) const;
+  /// Whether each array of state has memory of its own.
+  void check_memory() const;
   /// Steps the units of this step. None of them changes anything before all are prepared.
-  void step_present(const Groups& groups);
-  void step_unit(std::size_t index);
-  /// The members of the unit of a parameter, as a new optimizer makes it.
-  std::vector<detail::Member> members_with(const Present& wanted, const Groups& groups) const;
+  void step_present(const Groups& groups, detail::StateMap& states);
+  void prepare_unit(detail::Unit& unit, bool core) const;
+  bool step_unit(detail::Unit& unit) const;
+  /// After a step that was not made: nothing is left of it.
+  void undo(std::vector<detail::Unit*>& stepped_before, detail::StateMap& states) noexcept;
+  /// The members of the unit of a parameter: those of its scope that have a state, or, before its
+  /// first step, those that learn.
+  std::vector<detail::Member> members_with(const Present& wanted, const Groups& groups,
+                                           const detail::StateMap& states) const;
   detail::Unit& add_unit(std::vector<detail::Member> members);
-  /// The same for a saved state, which may claim anything: throws StateError.
-  detail::Unit& restore_unit(std::vector<detail::Member> members);
+  void forget(const detail::Unit& unit) noexcept;
+  /// Units for states that were loaded, which may hold anything: throws StateError.
+  void take_loaded(const Groups& groups, const detail::StateMap& states);
+  StateError state_error(const detail::Unit& unit, const detail::BadState& error) const;
 };
 
 }  // namespace tandem::optim

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "fields.h"
+#include "optimizers/declaration.h"
 #include "test_models.h"
 
 namespace tandem::optim::testing {
@@ -150,7 +151,6 @@ Reference full_reference(double alpha, std::int64_t block) {
 Record full_to() {
   Record record = record_of(FullTOOptions(0.1).alpha(0.01).beta(kBeta));
   record.core = {{"alpha", "0.01"}, {"beta", "0.3"}};
-  record.state = {"b"};
   record.reference = [] { return full_reference(0.01, 0); };
   return record;
 }
@@ -158,7 +158,6 @@ Record full_to() {
 Record block_to() {
   Record record = record_of(BlockTOOptions(0.1).alpha(kAlpha).beta(kBeta).block(4));
   record.core = {{"alpha", "0.05"}, {"beta", "0.3"}, {"block", "4"}};
-  record.state = {"b"};
   record.reference = [] { return full_reference(kAlpha, 4); };
   return record;
 }
@@ -198,7 +197,7 @@ Reference adam_reference(double l2, double decay) {
 Record adam() {
   Record record = record_of(AdamOptions(0.01).weight_decay(kDecay));
   record.core = {{"l2", "0.01"}};
-  record.state = {"m", "v"};
+  record.state = {"exp_avg", "exp_avg_sq"};
   record.reference = [] { return adam_reference(kDecay, 0); };
   record.twin = [](Tensors weights) -> std::unique_ptr<torch::optim::Optimizer> {
     return std::make_unique<torch::optim::Adam>(
@@ -210,7 +209,7 @@ Record adam() {
 Record adamw() {
   Record record = record_of(AdamWOptions(0.01).weight_decay(0.1));
   record.core = {{"weight_decay", "0.1"}};
-  record.state = {"m", "v"};
+  record.state = {"exp_avg", "exp_avg_sq"};
   record.reference = [] { return adam_reference(0, 0.1); };
   record.twin = [](Tensors weights) -> std::unique_ptr<torch::optim::Optimizer> {
     return std::make_unique<torch::optim::AdamW>(
@@ -238,7 +237,7 @@ Reference momentum_reference(double momentum, bool nesterov) {
 Record momentum() {
   Record record = record_of(MomentumOptions(0.01).form(MomentumForm::torch).weight_decay(kDecay));
   record.core = {{"form", "torch"}, {"l2", "0.01"}};
-  record.state = {"m"};
+  record.state = {"momentum_buffer"};
   record.reference = [] { return momentum_reference(0.9, false); };
   record.twin = [](Tensors weights) { return torch_sgd(std::move(weights), 0.9, false); };
   return record;
@@ -247,7 +246,7 @@ Record momentum() {
 Record nesterov() {
   Record record = record_of(NesterovOptions(0.01).weight_decay(kDecay));
   record.core = {{"l2", "0.01"}};
-  record.state = {"m"};
+  record.state = {"momentum_buffer"};
   record.reference = [] { return momentum_reference(0.9, true); };
   record.twin = [](Tensors weights) { return torch_sgd(std::move(weights), 0.9, true); };
   return record;
@@ -264,7 +263,7 @@ Record sgd() {
 Record adagrad() {
   Record record = record_of(AdagradOptions(0.05).initial_accumulator_value(0.1));
   record.core = {{"initial_accumulator", "0.1"}};
-  record.state = {"v"};
+  record.state = {"sum"};
   record.reference = [] {
     return [v = Tensor()](Tensor& w, const Tensor& g, int) mutable {
       if (!v.defined()) v = torch::full_like(w, 0.1);
@@ -281,7 +280,7 @@ Record adagrad() {
 
 Record rmsprop() {
   Record record = record_of(RMSPropOptions(0.01));
-  record.state = {"v"};
+  record.state = {"square_avg"};
   record.reference = [] {
     return [v = Tensor()](Tensor& w, const Tensor& g, int) mutable {
       if (!v.defined()) v = torch::zeros_like(w);
@@ -299,7 +298,7 @@ Record rmsprop() {
 Record lion() {
   Record record = record_of(LionOptions(0.01).weight_decay(0.1));
   record.core = {{"weight_decay", "0.1"}};
-  record.state = {"m"};
+  record.state = {"exp_avg"};
   record.reference = [] {
     return [m = Tensor()](Tensor& w, const Tensor& g, int) mutable {
       if (!m.defined()) m = torch::zeros_like(w);
@@ -339,8 +338,9 @@ Record from_declaration(const OptimizerInfo& info) {
                       std::span<const double>(g.data_ptr<double>(), size));
     };
   };
-  for (const StateInfo& array : info.arrays) {
-    if (array.shape == "like_weights") record.state.push_back(array.name);
+  for (const rules::StateArray& array : rules::known_declaration(info.name).state) {
+    if (array.shape != rules::StateArray::Shape::like_weights) continue;
+    record.state.push_back(array.torch.empty() ? array.name : array.torch);
   }
   return record;
 }

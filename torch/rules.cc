@@ -86,7 +86,7 @@ void AdagradOptions::visit(detail::FieldVisitor& visitor) {
 void RMSPropOptions::visit(detail::FieldVisitor& visitor) {
   visit_common(visitor);
   visitor.rate("weight_decay", "l2", weight_decay_);
-  visitor.field("beta2", "beta2", beta2_);
+  visitor.field("alpha", "beta2", alpha_);
   visitor.field("eps", "eps", eps_);
   visitor.field("state_type", "state", state_type_);
   visitor.field("state_rounding", "state_rounding", state_rounding_);

@@ -31,7 +31,7 @@ struct Record {
   OptionMap core = {};  // the same for the library
   std::function<Reference()> reference = {};
   std::function<std::unique_ptr<torch::optim::Optimizer>(Tensors)> twin = {};  // torch's own
-  std::vector<std::string> state = {};  // names of what is kept of each weight
+  std::vector<std::string> state = {};  // what is kept of each weight, by its key in state()
 };
 
 const std::vector<Record>& records();

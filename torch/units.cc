@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "units.h"
 
-#include <ATen/Parallel.h>
-#include <ATen/ops/empty_strided.h>
 #include <fmt/format.h>
 #include <tandem/registry.h>
 
@@ -17,41 +15,11 @@
 #include "base/parallel.h"
 #include "kernels/kernels.h"
 #include "kernels/narrow.h"
+#include "strides.h"
+#include "threads.h"
 
 namespace tandem::optim::detail {
 namespace {
-
-class TorchExecutor : public Executor {
- public:
-  int threads() const override { return at::in_parallel_region() ? 1 : at::get_num_threads(); }
-  void run(std::size_t count, const std::function<void(std::size_t)>& task) override {
-    at::parallel_for(0, static_cast<std::int64_t>(count), 1,
-                     [&](std::int64_t first, std::int64_t last) {
-                       for (std::int64_t i = first; i < last; ++i) {
-                         task(static_cast<std::size_t>(i));
-                       }
-                     });
-  }
-};
-
-/// Whether a tensor's elements lie as these strides say. Strides of dimensions of size 1 do not
-/// matter.
-bool lies_as(const at::Tensor& tensor, const std::vector<std::int64_t>& strides) {
-  for (std::int64_t d = 0; d < tensor.dim(); ++d) {
-    if (tensor.size(d) > 1 && tensor.stride(d) != strides[static_cast<std::size_t>(d)]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// The elements in the order of the state.
-at::Tensor arranged(const at::Tensor& tensor, const std::vector<std::int64_t>& strides) {
-  if (lies_as(tensor, strides) && !tensor.is_neg()) return tensor;
-  at::Tensor copy = at::empty_strided(tensor.sizes(), strides, tensor.options());
-  copy.copy_(tensor);
-  return copy;
-}
 
 /// The library's own type for the elements of a tensor.
 template <class T>
@@ -100,47 +68,6 @@ std::size_t first_nonfinite_of(const at::Tensor& tensor) {
 
 }  // namespace
 
-std::shared_ptr<Executor> torch_executor() {
-  static const auto kExecutor = std::make_shared<TorchExecutor>();
-  return kExecutor;
-}
-
-void for_each_item(const std::vector<std::size_t>& sizes, bool backwards,
-                   const std::function<void(std::size_t)>& work) {
-  constexpr std::size_t kElementsPerThread = std::size_t{1} << 15;
-  constexpr std::size_t kItemsPerThread = 16;  // at least so many, or one thread has more to do
-  const auto threads = static_cast<std::size_t>(torch_executor()->threads());
-  std::size_t total = 0;
-  for (const std::size_t size : sizes) total += size;
-  const auto large = [&](std::size_t i) {
-    return threads == 1 || total < 2 * kElementsPerThread ||
-           sizes[i] * threads * kItemsPerThread > total;
-  };
-  std::vector<std::size_t> small;
-  std::size_t small_total = 0;
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (large(i)) continue;
-    small.push_back(i);
-    small_total += sizes[i];
-  }
-  // Thread t has those whose middle is in its part of all elements.
-  std::vector<std::vector<std::size_t>> share(threads);
-  std::size_t before = 0;
-  for (const std::size_t i : small) {
-    share[(before + sizes[i] / 2) * threads / small_total].push_back(i);
-    before += sizes[i];
-  }
-  for (std::size_t i = 0; i < sizes.size(); ++i) {
-    if (large(i)) work(i);
-  }
-  if (small.empty()) return;
-  run_tasks(*torch_executor(), threads, [&](std::size_t t) {
-    const at::NoGradGuard no_grad;  // of this thread
-    if (backwards) std::reverse(share[t].begin(), share[t].end());
-    for (const std::size_t i : share[t]) work(i);
-  });
-}
-
 std::size_t first_nonfinite(const at::Tensor& gradient) {
   const at::Tensor dense =
       gradient.is_non_overlapping_and_dense() ? gradient : gradient.contiguous();
@@ -154,37 +81,6 @@ std::size_t first_nonfinite(const at::Tensor& gradient) {
   }
 }
 
-std::vector<std::int64_t> state_strides(const at::Tensor& parameter) {
-  if (parameter.is_non_overlapping_and_dense()) return parameter.strides().vec();
-  std::vector<std::int64_t> strides(static_cast<std::size_t>(parameter.dim()));
-  std::int64_t next = 1;
-  for (std::size_t d = strides.size(); d-- > 0;) {
-    strides[d] = next;
-    next *= parameter.size(static_cast<std::int64_t>(d));
-  }
-  return strides;
-}
-
-Member member_of(const at::Tensor& parameter, std::size_t group, std::size_t index) {
-  return {parameter, group, index, state_strides(parameter), count_of(parameter)};
-}
-
-bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& strides) {
-  if (static_cast<std::int64_t>(strides.size()) != parameter.dim()) return false;
-  std::vector<std::pair<std::int64_t, std::int64_t>> by_stride;  // and size
-  for (std::size_t d = 0; d < strides.size(); ++d) {
-    const std::int64_t size = parameter.size(static_cast<std::int64_t>(d));
-    if (size > 1) by_stride.emplace_back(strides[d], size);
-  }
-  std::sort(by_stride.begin(), by_stride.end());
-  std::int64_t next = 1;
-  for (const auto& [stride, size] : by_stride) {
-    if (stride != next) return false;
-    next *= size;
-  }
-  return true;
-}
-
 Unit::Unit(const std::string& rule, std::vector<Member> members,
            const std::vector<Settings>& groups, bool checks_gradient)
     : members_(std::move(members)),
@@ -195,6 +91,11 @@ Unit::Unit(const std::string& rule, std::vector<Member> members,
   });
   core_ = make_optimizer(rule, specs(groups), options(groups));
   core_->set_executor(torch_executor());
+  memory_ = std::make_unique<UnitMemory>(rule, *core_, element_type(type_));
+  // State that is not shaped like the parameters has no strides to say in which order it is.
+  if (!memory_->shaped()) {
+    for (Member& member : members_) member.strides = row_major(member.parameter);
+  }
   rates_ = first_of(groups).rates;
 }
 
@@ -268,6 +169,7 @@ void Unit::move_rates(const std::vector<Settings>& groups) {
 
 template <class T>
 void Unit::prepare_as(bool core) {
+  memory_->bind(*core_, members_);
   weights_.resize(members_.size());
   gradients_.resize(members_.size());
   segments<T>().resize(members_.size());
@@ -284,25 +186,28 @@ void Unit::prepare_as(bool core) {
 }
 
 template <class T>
-void Unit::step_as(const Rounding& rounding) {
+bool Unit::step_as(const Rounding& rounding) {
   const std::span<const Segment<T>> all = segments<T>();
+  const std::uint64_t skipped = core_->skipped_steps();
   if constexpr (std::is_same_v<T, BFloat16>) {
     core_->step(all, rounding);
   } else {
     core_->step(all);
   }
+  if (core_->skipped_steps() != skipped) return false;
+  memory_->store();
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const at::Tensor& parameter = members_[i].parameter;
     if (!gradients_[i].defined()) continue;
-    if (weights_[i].is_same(parameter)) {
+    if (!weights_[i].is_same(parameter)) {
+      parameter.copy_(weights_[i]);
+    } else if (!parameter.is_inference()) {
       // As torch's in-place operations do: a backward pass that still needs the old values fails
       // instead of using the new ones.
       parameter.unsafeGetTensorImpl()->bump_version();
-    } else {
-      parameter.copy_(weights_[i]);
     }
   }
-  release();
+  return true;
 }
 
 void Unit::prepare(bool core) {
@@ -316,7 +221,7 @@ void Unit::prepare(bool core) {
   }
 }
 
-void Unit::step(const Rounding& rounding) {
+bool Unit::step(const Rounding& rounding) {
   switch (type_) {
     case at::kDouble:
       return step_as<double>(rounding);

@@ -1,53 +1,22 @@
 // SPDX-License-Identifier: MIT
 // A unit is one optimizer of the library with the tensors that it steps over: a tensor of its own
-// for elementwise rules and Block-TO, a whole scope for RO-TO and Full-TO.
+// for elementwise rules and Block-TO, a whole scope for RO-TO and Full-TO. It remembers nothing from
+// step to step: the state is in the tensors of state().
 #pragma once
 
 #include <ATen/core/Tensor.h>
-#include <tandem/executor.h>
 #include <tandem/optimizer.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
 #include <vector>
 
 #include "fields.h"
+#include "unit_memory.h"
 
 namespace tandem::optim::detail {
-
-/// torch's own thread pool.
-std::shared_ptr<Executor> torch_executor();
-
-/// Calls work(i) for items of these sizes, without torch's autograd; allocates before the first call
-/// and not after it. Waking threads for each of many
-/// tensors costs more than what is done to a small one, so each thread takes a share of the items,
-/// backwards where `backwards` says so; only an item that is a large part of all is shared by all
-/// threads.
-void for_each_item(const std::vector<std::size_t>& sizes, bool backwards,
-                   const std::function<void(std::size_t)>& work);
-
-/// A parameter in its unit.
-struct Member {
-  at::Tensor parameter;
-  std::size_t group = 0;
-  std::size_t index = 0;  // in the group
-  /// How the state of the parameter lies in memory: as the parameter did when the unit was made.
-  std::vector<std::int64_t> strides = {};
-  std::size_t count = 0;  // of elements, then
-
-  std::int64_t dimensions() const { return static_cast<std::int64_t>(strides.size()); }
-};
-
-/// Dense strides for the state of a parameter.
-std::vector<std::int64_t> state_strides(const at::Tensor& parameter);
-/// A parameter as a new unit takes it.
-Member member_of(const at::Tensor& parameter, std::size_t group, std::size_t index);
-/// Whether strides give each element of a tensor of this shape a place of its own, without gaps.
-bool are_dense(const at::Tensor& parameter, const std::vector<std::int64_t>& strides);
 
 class Unit {
  public:
@@ -59,24 +28,36 @@ class Unit {
   void configure(const std::vector<Settings>& groups);
   /// The same where nothing but rates has changed; costs next to nothing.
   void move_rates(const std::vector<Settings>& groups);
-  /// Looks up the tensors for a step on the members that have a gradient, at least one, and, where
-  /// `core` says so, does what of the library's step can fail; changes neither weights nor state.
+  /// Looks up the tensors for a step on the members that have a gradient, at least one, and on the
+  /// state that memory() found or made, and, where `core` says so, does what of the library's step
+  /// can fail; changes neither weights nor state.
   void prepare(bool core);
-  /// The step that was prepared. NonFiniteGradient::segment() is the number of the member.
-  void step(const Rounding& rounding);
+  /// The step that was prepared; false where it was skipped. NonFiniteGradient::segment() is the
+  /// number of the member.
+  bool step(const Rounding& rounding);
   /// Lets go of the tensors of a step that was prepared and will not be made.
   void release() noexcept;
 
   at::ScalarType type() const { return type_; }
   const std::vector<Member>& members() const { return members_; }
+  /// What the step that was prepared writes to: the members' own memory, or copies.
+  const std::vector<at::Tensor>& weights() const { return weights_; }
   tandem::Optimizer& core() { return *core_; }
   const tandem::Optimizer& core() const { return *core_; }
+  UnitMemory& memory() { return *memory_; }
+  const UnitMemory& memory() const { return *memory_; }
+  /// For a state that was loaded: checks it, without tensors of a step.
+  void bind() { memory_->bind(*core_, members_); }
+
+  // For the owner.
+  bool in_step = false;
+  bool in_first_step = true;
 
  private:
   template <class T>
   void prepare_as(bool core);
   template <class T>
-  void step_as(const Rounding& rounding);
+  bool step_as(const Rounding& rounding);
   template <class T>
   std::vector<Segment<T>>& segments() {
     return std::get<std::vector<Segment<T>>>(segments_);
@@ -95,6 +76,7 @@ class Unit {
   bool checks_gradient_ = false;
   Rates rates_;  // as the core has them, of the first member's group
   std::unique_ptr<tandem::Optimizer> core_;
+  std::unique_ptr<UnitMemory> memory_;
 
   // Of the step under way.
   std::vector<at::Tensor> weights_;    // the members' own, or copies in the order of the state

@@ -110,12 +110,25 @@ tandem_status tandem_v1_create(const char* name, const tandem_option* options, s
 /* Null is fine. */
 void tandem_v1_destroy(tandem_rule* rule);
 
-/* "lr", "alpha" or "beta" from the next step on: a number, or a schedule as text ("0.1*0.95^epoch"). */
+/* Other options from the next step on: what is not named gets its default. What the shape of the state
+ * depends on (block, form, normalize, state, ...) cannot change. */
+tandem_status tandem_v1_set_options(tandem_rule* rule, const tandem_option* options,
+                                    size_t option_count);
+/* "lr", "alpha", "beta", "weight_decay" or "l2" from the next step on: a number. */
 tandem_status tandem_v1_set_rate(tandem_rule* rule, const char* option, double value);
+/* "lr", "alpha" or "beta" as a schedule: "0.1*0.95^epoch". */
 tandem_status tandem_v1_set_schedule(tandem_rule* rule, const char* option, const char* schedule);
 /* A segment's own rate and decoupled weight decay; NaN: the rule's. */
 tandem_status tandem_v1_set_segment(tandem_rule* rule, size_t segment, double lr,
                                     double weight_decay);
+/* The number of a segment's first element among all weights of a model whose parts are on several
+ * machines: the noise of stochastic rounding depends on it. Otherwise as the segments follow each
+ * other. */
+tandem_status tandem_v1_set_first_element(tandem_rule* rule, size_t segment, uint64_t number);
+
+/* The value of a schedule ("0.1*0.95^epoch") in a step, from 1, of an epoch, from 0. */
+tandem_status tandem_v1_schedule(const char* schedule, uint64_t step, uint64_t epoch,
+                                 double* value);
 
 /* Threads: `task(argument, i)` is called for each i < count, in any order, by any threads; returns
  * when all are done; does not fail. */
@@ -140,7 +153,8 @@ tandem_status tandem_v1_step(tandem_rule* rule, int32_t type, const tandem_segme
                              size_t segment_count, const tandem_array* arrays, size_t array_count,
                              const tandem_rounding* rounding);
 /* The same in two phases: sums over what is here, to which those of other machines are added element
- * by element, and the step. Nothing is moved or written in the first. */
+ * by element, and the step. Nothing is moved or written in the first, and what of the step can fail
+ * fails there: to make the steps of several rules one, gather all, then apply all. */
 tandem_status tandem_v1_gather(tandem_rule* rule, int32_t type, const tandem_segment* segments,
                                size_t segment_count, const tandem_array* arrays, size_t array_count,
                                double sums[TANDEM_SUMS]);

@@ -32,11 +32,24 @@ _OF_OPTIM = (
 __all__ = [*_OF_OPTIM, *_MODULES, "__version__"]
 
 
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(f"{__name__}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name == "torch":
+            raise ImportError("tandem's optimizers need torch: pip install torch", name="torch") from error
+        if error.name == f"{__name__}.lab":
+            raise ImportError(
+                "tandem.lab comes with a package of its own: pip install tandem-lab", name=error.name
+            ) from error
+        raise
+
+
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return _module(name)
     if name in _OF_OPTIM:
-        return getattr(importlib.import_module(f"{__name__}.optim"), name)
+        return getattr(_module("optim"), name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

@@ -3,19 +3,48 @@
 
 from __future__ import annotations
 
+import math
 import os
-from typing import Any, Callable, ClassVar, Iterable, NamedTuple, Optional, Union
+import warnings
+from collections import defaultdict
+from copy import deepcopy
+from typing import Any, Callable, ClassVar, Iterable, Iterator, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
 
-from . import _core, _options, _wrappers
+from . import _files, _options, _sharding, _state
+from ._core import NonFiniteGradient, StateError
+from ._fused import Stale
+from ._plan import Plan
+from ._rules import RULES
+from ._settings import Settings
 
 Params = Union[Iterable[Tensor], Iterable[tuple[str, Tensor]], Iterable[dict[str, Any]]]
+#: A number, a tensor with one (which may be changed in place), or a schedule such as "0.1*0.95^epoch".
+Rate = Union[float, Tensor, str]
+
+#: Keys of groups beside options; schedulers add theirs, and people name groups.
+_OTHER_KEYS = {"params", "param_names", "name", "initial_lr", "first_lr", "rule"}
+
+
+def _eager(function: Any) -> Any:
+    """torch.compile leaves it to Python."""
+    compiler: Any = getattr(torch, "compiler", None)
+    return compiler.disable(function) if hasattr(compiler, "disable") else function
+
+
+def _is_captured() -> bool:
+    """Whether torch.compile or a CUDA graph is looking on."""
+    compiler: Any = getattr(torch, "compiler", None)
+    if hasattr(compiler, "is_compiling") and compiler.is_compiling():
+        return True
+    return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
 
 
 class Diagnostics(NamedTuple):
-    """What a trainable rule saw in its last step; NaN before, and for the other rules."""
+    """What a trainable rule saw in its last step; NaN before, for the other rules, and with
+    backend="foreach"."""
 
     residual_norm: float  #: |g - p|: how far the prediction was from the gradient it was shown
     gradient_norm: float
@@ -25,8 +54,8 @@ class Diagnostics(NamedTuple):
 class Optimizer(torch.optim.Optimizer):
     """What all optimizers here share.
 
-    They take dense float, double and bfloat16 parameters on the CPU; the state is double for double
-    parameters and float for the others. A step that raises has changed neither weights nor state.
+    The state is in `optimizer.state[parameter]`, as tensors shaped like the parameter: double for double
+    parameters, float for the others. A step that raises has changed neither weights nor state.
 
     Parameters
     ----------
@@ -36,45 +65,48 @@ class Optimizer(torch.optim.Optimizer):
     on_nonfinite
         A gradient that holds NaN or infinity: "raise" NonFiniteGradient before anything changes,
         "skip" the step, or "ignore", which saves one read of the gradients.
+    maximize
+        Goes up the gradient.
+    backend
+        "fused": the kernels of the library, for float, double and bfloat16 on the CPU. "foreach": torch's
+        own operations, for any device and type. "auto" takes the first where it can.
+    capturable
+        No step waits for the device: for CUDA graphs and torch.compile. Counters are tensors, rates may
+        be. Of backend "foreach"; `on_nonfinite` must be "skip" or "ignore" while capturing.
     stochastic_rounding, seed
         Of bfloat16 parameters, which lose every update below half a unit in the last place without.
     """
 
     rule: ClassVar[str]
+    #: Ranks that must agree on gradients, where a wrapper has divided the parameters among them.
+    _ranks: Optional[_sharding.Ranks] = None
     #: torch.amp.GradScaler then leaves it to step() to divide by its scale and to skip.
     _step_supports_amp_scaling = True
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        _wrappers.refuse_sharding(self)
-        self._start()
-        self._option_names = tuple(defaults)
-        self._texts(defaults)  # a wrong default is found even where every group has its own
+        wrapper = _sharding.wrapper_of(self)
+        if wrapper is not None:
+            if defaults.get("scope", "tensor") != "tensor":
+                _sharding.refuse_part_of_a_scope(self, wrapper)
+            self._ranks = _sharding.ranks_of(wrapper)
+        _options.check(self.rule, defaults)  # even where every group has its own
+        self._forget()
         groups: Any = params
         if not isinstance(groups, (Tensor, dict)):
             groups = list(groups)
             if groups and not isinstance(groups[0], dict):
                 groups = [{"params": groups}]
-        super().__init__(groups, defaults)
-        self.state = _wrappers.NoState()
+        super().__init__(groups, {**defaults, **_state.fixed(self.rule, defaults), **self._counters()})
+
+    def _counters(self) -> dict[str, Any]:
+        return {"rule": self.rule, "epoch": 0, "skipped_steps": 0}
 
     # ---- Groups ----------------------------------------------------------------------------------
 
-    def _start(self) -> None:
-        self._use(_core.make(self.rule))
-        self._sent: list[tuple[Any, ...]] = []  # options of groups as the native part has them
-        self._held: list[list[int]] = []  # and ids of their parameters
-        self._skipped = 0
-
-    def _use(self, native: Any) -> None:
-        self._native = native
-        self._set_rate = native.set_rate  # looking it up costs half as much as calling it
-
-    def _texts(self, group: dict[str, Any]) -> dict[str, str]:
-        texts = _options.texts(self.rule, self._option_names, group)
-        if "schedule_all" in texts:
-            first = group.get("first_lr", group["lr"])
-            texts["first_lr"] = _options.READERS[self.rule]["first_lr"](first)
-        return texts
+    def _forget(self) -> None:
+        """What was found out about groups and tensors is found out anew."""
+        self._settings: list[Settings] = []
+        self._plan: Optional[Plan] = None
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Adds a group; what it leaves unset is the optimizer's."""
@@ -92,36 +124,26 @@ class Optimizer(torch.optim.Optimizer):
             group["param_names"] = [name for name, _ in params]
             params = [param for _, param in params]
         group["params"] = params
-        named = "param_names" in group
-        if self.param_groups and named != ("param_names" in self.param_groups[0]):
-            raise ValueError(
-                "all optimizer param groups should be with/without names. cannot add param group "
-                f"{'with' if named else 'without'} names to the optimizer"
+        self._check_names([*self.param_groups, group])
+        unknown = sorted(set(group) - set(self.defaults) - _OTHER_KEYS)
+        if unknown:
+            warnings.warn(
+                f"{type(self).__name__} has no {', '.join(map(repr, unknown))}, which a parameter group "
+                f"sets; its options are {', '.join(sorted(_options.READERS[self.rule]))}",
+                stacklevel=4,
             )
-        options = self._texts({**self.defaults, **group})
-        if "schedule_all" in options:
-            group.setdefault("first_lr", group.get("lr", self.defaults["lr"]))
+        merged = {**self.defaults, **group}
+        if self.rule == "momentum" and "dampening" not in group:
+            merged["dampening"] = _state.fixed(self.rule, merged)["dampening"]
+        if merged.get("schedule_all"):
+            group.setdefault("first_lr", merged["lr"])
+        Settings(self.rule, {**merged, **group})  # raises for what cannot be
+        if self.rule == "momentum":
+            group["dampening"] = merged["dampening"]
+        if merged["capturable"] and not isinstance(merged["skipped_steps"], Tensor) and params:
+            group["skipped_steps"] = torch.zeros((), dtype=torch.int64, device=params[0].device)
         super().add_param_group(group)
-        try:
-            added = self.param_groups[-1]
-            self._check_names()  # before the native part, which keeps what it was given
-            _core.check(self._native.add_group(added["params"], options))
-            self._remember(added)
-            self._send_names()
-        except Exception:
-            self.param_groups.pop()
-            del self._sent[len(self.param_groups) :], self._held[len(self.param_groups) :]
-            raise
-
-    def _values(self, group: dict[str, Any]) -> tuple[Any, ...]:
-        # A tensor as lr may be changed in place.
-        return tuple(
-            [float(v) if isinstance(v, Tensor) else v for v in map(group.get, self._option_names)]
-        )
-
-    def _remember(self, group: dict[str, Any]) -> None:
-        self._sent.append(self._values(group))
-        self._held.append([id(param) for param in group["params"]])
+        self._forget()
 
     def name_parameters(self, named: Iterable[tuple[str, Tensor]]) -> None:
         """Gives parameters their names, as of `model.named_parameters()`."""
@@ -134,57 +156,77 @@ class Optimizer(torch.optim.Optimizer):
                     )
         for group in self.param_groups:
             group["param_names"] = [names[id(param)] for param in group["params"]]
-        self._send_names()
+        self._plan = None
 
-    def _check_names(self) -> tuple[list[str], list[Tensor]]:
-        """All names and their parameters; none where there are no names."""
-        if "param_names" not in self.param_groups[0]:
-            return [], []
-        names = [name for group in self.param_groups for name in group["param_names"]]
-        params = [param for group in self.param_groups for param in group["params"]]
+    def _check_names(self, groups: list[dict[str, Any]]) -> None:
+        if not groups:
+            return
+        named = "param_names" in groups[-1]
+        if named != ("param_names" in groups[0]):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if named else 'without'} names to the optimizer"
+            )
+        if not named:
+            return
+        names = [name for group in groups for name in group["param_names"]]
+        params = sum(len(group["params"]) for group in groups)
         if len(set(names)) != len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
             raise ValueError(f"parameter names are not unique: {', '.join(map(repr, twice))}")
-        if len(names) != len(params):
-            raise ValueError(f"{len(names)} parameter names for {len(params)} parameters")
-        return names, params
+        if len(names) != params:
+            raise ValueError(f"{len(names)} parameter names for {params} parameters")
 
-    def _send_names(self) -> None:
-        names, params = self._check_names()
-        if names:
-            _core.check(self._native.name_parameters(names, params))
+    def _name_of(self, group: int, index: int) -> str:
+        names = self.param_groups[group].get("param_names")
+        return f"parameter '{names[index]}'" if names else f"parameter {index} of group {group}"
 
-    def _send_options(self) -> None:
-        """Tells the native part what was changed in `param_groups` since the last step."""
-        if len(self.param_groups) != len(self._sent):
-            raise ValueError("groups were put into param_groups: use add_param_group()")
+    def _named_params(self) -> Iterator[tuple[str, Tensor, int]]:
+        """Name, parameter and number of the group. Raises ValueError where there are no names."""
         for number, group in enumerate(self.param_groups):
-            if [id(param) for param in group["params"]] != self._held[number]:
-                raise ValueError(
-                    f"the parameters of group {number} were exchanged: make a new optimizer, or "
-                    "use add_param_group()"
-                )
-            now = self._values(group)
-            if now == self._sent[number]:
-                continue
-            changed = [
-                name
-                for name, value, sent in zip(self._option_names, now, self._sent[number])
-                if value != sent
-            ]
-            if self._only_rates(changed, group):
-                readers = _options.READERS[self.rule]
-                rates = [(name, float(readers[name](group[name]))) for name in changed]
-                for name, rate in rates:
-                    _core.check(self._set_rate(number, name, rate))
-            else:
-                _core.check(self._native.set_options(number, self._texts(group)))
-            self._sent[number] = now
+            for index, param in enumerate(group["params"]):
+                if "param_names" not in group:
+                    raise ValueError(
+                        f"parameter {index} of group {number} has no name: call name_parameters first"
+                    )
+                yield group["param_names"][index], param, number
 
-    def _only_rates(self, changed: list[str], group: dict[str, Any]) -> bool:
-        """Whether this is what a scheduler moves, which costs little to send."""
-        follows_lr = "schedule_all" in group and "first_lr" not in group
-        return not follows_lr and _options.RATES[self.rule].issuperset(changed)
+    def _read_groups(self) -> dict[int, Optional[list[str]]]:
+        """Takes over what was changed in `param_groups` since the last step: for each group that was, its
+        rates, or None for more than rates."""
+        groups = self.param_groups
+        if len(self._settings) != len(groups) or any(
+            settings.group is not group for settings, group in zip(self._settings, groups)
+        ):
+            self._settings = [Settings(self.rule, group) for group in groups]
+            self._plan = None
+            return {}
+        moved = {}
+        for number, settings in enumerate(self._settings):
+            changed = settings.look()
+            if changed is None or changed:
+                moved[number] = changed
+        return moved
+
+    def rates(self) -> list[dict[str, float]]:
+        """lr, alpha, beta and decays of the next step, for each group: what schedule strings and
+        `schedule_all` make of them."""
+        self._read_groups()
+        found = []
+        for settings in self._settings:
+            steps = [
+                int(self.state[param]["step"])
+                for param in settings.group["params"]
+                if self.state.get(param)
+            ]
+            now = settings.rates_at(max(steps, default=0) + 1)
+            found.append({name: float(rate) for name, rate in now.items()})
+        return found
+
+    def epoch_end(self) -> None:
+        """Schedules that count epochs move on: `lr="0.1*0.95^epoch"`."""
+        for group in self.param_groups:
+            group["epoch"] += 1
 
     # ---- A step ----------------------------------------------------------------------------------
 
@@ -197,15 +239,55 @@ class Optimizer(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         if self._scaled_gradients_are_usable():
-            self._send_options()
-            _core.check(self._native.step(), RuntimeError)
+            self._step()
         return loss
+
+    def _step(self) -> None:
+        gradients = [param.grad for group in self.param_groups for param in group["params"]]
+        if not all(group["capturable"] for group in self.param_groups):
+            self._step_here(gradients)
+            return
+        if any(group["on_nonfinite"] == "raise" for group in self.param_groups):
+            if _is_captured():
+                raise ValueError(
+                    'on_nonfinite="raise" waits for the device, which a step that is compiled or captured '
+                    'cannot: give on_nonfinite="skip" or "ignore"'
+                )
+            self._step_here(gradients)
+            return
+        if self._plan is None or not self._plan.fits(self, gradients):
+            self._make_plan(gradients)
+        assert self._plan is not None
+        self._plan.step_without_waiting(self, gradients)
+
+    @_eager
+    def _make_plan(self, gradients: list[Optional[Tensor]]) -> None:
+        self._read_groups()
+        self._plan = Plan(self, self._settings, gradients)
+
+    @_eager
+    def _step_here(self, gradients: list[Optional[Tensor]]) -> None:
+        moved = self._read_groups()
+        if self._plan is not None and self._plan.fits(self, gradients):
+            try:
+                if moved:
+                    self._plan.configure(moved)
+            except Exception:
+                self._forget()  # some parts may have the new options
+                raise
+        else:
+            self._plan = Plan(self, self._settings, gradients)
+        try:
+            self._plan.step(self, gradients)
+        except Stale:
+            self._plan = Plan(self, self._settings, gradients)
+            self._plan.step(self, gradients)
 
     def _scaled_gradients_are_usable(self) -> bool:
         """Does what a GradScaler leaves to optimizers: it sets `found_inf` and `grad_scale`."""
         found_inf = getattr(self, "found_inf", None)
         if found_inf is not None and float(found_inf) != 0.0:
-            self._skipped += 1
+            self._count_skipped()
             return False
         scale = getattr(self, "grad_scale", None)
         if scale is not None:
@@ -216,100 +298,107 @@ class Optimizer(torch.optim.Optimizer):
                         param.grad.mul_(factor)
         return True
 
+    def _count_skipped(self, by: Any = 1) -> None:
+        for group in self.param_groups:
+            group["skipped_steps"] += by
+
     @property
     def skipped_steps(self) -> int:
         """Steps left out: under `on_nonfinite="skip"`, and where a GradScaler found infinities."""
-        return self._skipped + int(self._native.skipped_steps())
+        return int(self.param_groups[0]["skipped_steps"])
 
     @property
     def last(self) -> Diagnostics:
-        return Diagnostics(*self._native.last())
+        """What a trainable rule saw in its last step. Of a sharded model: what of it is here."""
+        nothing = Diagnostics(math.nan, math.nan, math.nan)
+        if self._plan is None:
+            return nothing
+        seen = [part.last() for part in self._plan.parts]
+        if not seen or math.isnan(seen[0][2]):
+            return nothing
+        return Diagnostics(
+            math.sqrt(sum(one[0] ** 2 for one in seen)),
+            math.sqrt(sum(one[1] ** 2 for one in seen)),
+            max(one[2] for one in seen),
+        )
 
     @property
     def state_bytes(self) -> int:
-        return int(self._native.state_bytes())
+        """Bytes of the arrays that are kept here."""
+        total = 0
+
+        def add(tensor: Tensor) -> None:
+            nonlocal total
+            here = _sharding.local(tensor)
+            total += here.numel() * here.element_size() if here.dim() > 0 else 0
+
+        for state in self.state.values():
+            _state.for_tensors(state, add)
+        return total
 
     # ---- State -----------------------------------------------------------------------------------
 
-    def state_of(self, parameter: Tensor) -> dict[str, Tensor]:
-        """Copies of what is kept of a parameter: "a" and "b" of Diag-TO, "m" and "v" of Adam.
-        Empty before the first step."""
-        return dict(self._native.state_of(parameter))
-
-    def state_dict(self) -> dict[str, Any]:
-        """As torch's, with copies of the state. A run that is resumed from it gives the same bits
-        as one that was not interrupted."""
-        packed: dict[str, Any] = super().state_dict()
-        packed.update(self._packed_state())
-        return packed
-
-    def _packed_state(self) -> dict[str, Any]:
-        facts, owners, arrays, tensors = self._native.state()
-        state: dict[int, dict[str, Tensor]] = {}
-        units: dict[str, dict[str, Tensor]] = {}
-        for owner, array, tensor in zip(owners, arrays, tensors):
-            if owner.isdigit():
-                state.setdefault(int(owner), {})[array] = tensor
-            else:
-                units.setdefault(owner, {})[array] = tensor
-        tandem = {**facts, "unit_state": units, "skipped_by_scaler": self._skipped}
-        return {"state": state, "tandem": tandem}
-
-    def _unpack_state(self, native: Any, packed: dict[str, Any]) -> int:
-        """Loads a state into a native optimizer; gives the steps that a scaler skipped."""
-        facts = dict(packed["tandem"])
-        units = facts.pop("unit_state")
-        skipped = facts.pop("skipped_by_scaler")
-        parts = [
-            (str(owner), array, tensor)
-            for of_owners in (packed["state"], units)
-            for owner, arrays in of_owners.items()
-            for array, tensor in arrays.items()
-        ]
-        owners, arrays, tensors = ([part[k] for part in parts] for k in range(3))
-        _core.check(native.load_state(facts, owners, arrays, tensors))
-        return int(skipped)
-
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Loads what state_dict() gave: options of the groups and the state.
+        """Loads what state_dict() gave, here or in torch's own optimizer of the same rule: options of the
+        groups and the state. Tensors keep their type, which torch's own would change to the parameter's.
 
         Raises ValueError (StateError where the state itself is at fault) and changes nothing where
-        it is of another optimizer, other groups or other parameters.
+        it is of another rule, other groups or other parameters.
         """
-        tandem = state_dict.get("tandem")
-        if not isinstance(tandem, dict) or "rule" not in tandem:
-            raise ValueError(_wrappers.explain_missing_state(state_dict, type(self).__name__))
-        for part, keys in (
-            (tandem, ("unit_state", "skipped_by_scaler")),
-            (state_dict, ("state", "param_groups")),
-        ):
-            for key in keys:
-                if key not in part:
-                    raise _core.StateError(f"loaded state dict has no '{key}'")
-        if tandem["rule"] != self.rule:
-            raise ValueError(
-                f"loaded state dict is of rule '{tandem['rule']}', expected '{self.rule}'"
-            )
-        saved_groups = state_dict["param_groups"]
+        for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
+            changed = hook(self, state_dict)
+            state_dict = state_dict if changed is None else changed
+        for key in ("state", "param_groups"):
+            if key not in state_dict:
+                raise StateError(f"loaded state dict has no '{key}'")
+        saved_groups = deepcopy(state_dict["param_groups"])
         self._check_groups(saved_groups)
-        groups = []
-        for own, saved in zip(self.param_groups, saved_groups):
-            options = {key: value for key, value in saved.items() if key != "params"}
-            if "param_names" in own:
-                options["param_names"] = own["param_names"]
-            groups.append({**own, **options, "params": own["params"]})
-        # Into a new one first: where that fails, this one is as it was.
-        native = _core.make(self.rule)
-        for group in groups:
-            _core.check(native.add_group(group["params"], self._texts(group)))
-        skipped = self._unpack_state(native, state_dict)
-        for own, group in zip(self.param_groups, groups):
-            own.update(group)
-        self._use(native)
-        self._sent, self._held, self._skipped = [], [], skipped
-        for group in self.param_groups:
-            self._remember(group)
-        self._send_names()
+        groups = [self._loaded_group(n, saved) for n, saved in enumerate(saved_groups)]
+        places: dict[Any, tuple[int, int]] = {}
+        for number, saved in enumerate(saved_groups):
+            for index, key in enumerate(saved["params"]):
+                places[key] = (number, index)
+        state: dict[Any, Any] = defaultdict(dict)
+        for key, saved in state_dict["state"].items():
+            if key not in places:
+                raise StateError(f"loaded state dict has a state of {key!r}, which is in no group")
+            number, index = places[key]
+            param = self.param_groups[number]["params"][index]
+            found = _state.loaded_state(
+                self.rule, saved, param, groups[number], self._name_of(number, index)
+            )
+            if found is not None:
+                state[param] = found
+        self.__setstate__({"state": state, "param_groups": groups})
+        for hook in getattr(self, "_optimizer_load_state_dict_post_hooks", {}).values():
+            hook(self)
+
+    def _loaded_group(self, number: int, saved: dict[str, Any]) -> dict[str, Any]:
+        """A group's options as they were saved; what was not gets its default."""
+        own = self.param_groups[number]
+        found = saved.get("rule", self.rule)
+        if found != self.rule:
+            raise ValueError(f"loaded state dict is of rule '{found}', expected '{self.rule}'")
+        group = {**self.defaults, **saved, "params": own["params"]}
+        for key in _state.IMPLEMENTATION:
+            group.pop(key, None)
+            if key in own:
+                group[key] = own[key]
+        if "param_names" in own:
+            group["param_names"] = own["param_names"]
+        if self.rule == "momentum" and "dampening" not in saved:
+            group["dampening"] = _state.fixed(self.rule, group)["dampening"]
+        if group.get("schedule_all"):
+            group.setdefault("first_lr", group["lr"])
+        counter = group["skipped_steps"]
+        if group["capturable"] != isinstance(counter, Tensor) and own["params"]:
+            group["skipped_steps"] = (
+                torch.tensor(int(counter), device=own["params"][0].device)
+                if group["capturable"]
+                else int(counter)
+            )
+        Settings(self.rule, dict(group))  # raises for what cannot be
+        return group
 
     def _check_groups(self, saved_groups: list[dict[str, Any]]) -> None:
         if len(saved_groups) != len(self.param_groups):
@@ -328,51 +417,46 @@ class Optimizer(torch.optim.Optimizer):
                 raise ValueError(
                     f"loaded state dict has other parameters in group {number}: {found}"
                 )
-            if len(own["params"]) != len(saved["params"]):
+            if len(own["params"]) != len(saved.get("params", ())):
                 raise ValueError(
                     "loaded state dict contains a parameter group that doesn't match the size of "
-                    f"optimizer's group: {len(saved['params'])} parameters in group {number}, "
+                    f"optimizer's group: {len(saved.get('params', ()))} parameters in group {number}, "
                     f"expected {len(own['params'])}"
                 )
-            missing = [name for name in self._option_names if name not in saved]
-            if missing:
-                raise ValueError(f"loaded state dict has no {missing} in group {number}")
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {
-            "defaults": self.defaults,
-            "state": self.state,
-            "param_groups": self.param_groups,
-            "native": self._packed_state(),
-        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        packed = state.pop("native", None)
         super().__setstate__(state)
-        self.state = _wrappers.NoState()
-        if packed is None:
-            return
-        self._start()
-        self._option_names = tuple(name for name in self.defaults if name in _options.READERS[self.rule])
-        for group in self.param_groups:
-            _core.check(self._native.add_group(group["params"], self._texts(group)))
-            self._remember(group)
-        self._send_names()
-        self._skipped = self._unpack_state(self._native, packed)
+        self._forget()
 
     def save_state(self, path: Union[str, os.PathLike[str]]) -> None:
         """Writes the state by parameter name as a safetensors file, which tandem::optim in C++
         loads as well; options are not in it. Parameters must have names."""
-        outcome = self._native.save_file(os.fspath(path))
-        if outcome.startswith("runtime\n"):
-            raise OSError(outcome.split("\n", 1)[1])
-        _core.check(outcome)
+        named = [(name, self.state.get(param, {})) for name, param, _ in self._named_params()]
+        _files.write(
+            path, self.rule, named, self.skipped_steps, int(self.param_groups[0]["epoch"])
+        )
 
     def load_state(self, path: Union[str, os.PathLike[str]]) -> None:
         """Loads what save_state() or C++ wrote. Raises StateError that names what does not fit, and
         changes nothing."""
-        with open(path, "rb"):  # FileNotFoundError and its kind
-            pass
-        self._send_options()
-        _core.check(self._native.load_file(os.fspath(path)))
+        params = {name: (param, number) for name, param, number in self._named_params()}
+        found = _files.read(path, self.rule, list(params))
+        state: dict[Any, Any] = defaultdict(dict)
+        for name, saved in found.states.items():
+            param, number = params[name]
+            loaded = _state.loaded_state(
+                self.rule, saved, param, self.param_groups[number], f"{path}: parameter '{name}'"
+            )
+            if loaded is not None:
+                state[param] = loaded
+        self.state = state
+        for group in self.param_groups:
+            group["epoch"] = found.epoch
+            if isinstance(group["skipped_steps"], Tensor):
+                group["skipped_steps"].fill_(found.skipped)
+            else:
+                group["skipped_steps"] = found.skipped
+        self._forget()
+
+
+__all__ = ["Diagnostics", "NonFiniteGradient", "Optimizer", "Params", "Rate", "RULES", "StateError"]

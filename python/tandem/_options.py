@@ -7,15 +7,16 @@ import math
 import numbers
 from typing import Any, Callable
 
-from ._rules import RULES
+from ._rules import RULES, Option
 
-ToText = Callable[[Any], str]
+#: Checks a value; gives it as the library reads it.
+Reader = Callable[[Any], str]
 
 
-def _number(what: str, most: float = math.inf) -> ToText:
+def _number(what: str, most: float = math.inf) -> Reader:
     """A number from 0; below `most` where that is finite. Worded as torch's optimizers do."""
 
-    def to_text(value: Any) -> str:
+    def read(value: Any) -> str:
         try:
             number = float(value)
         except (TypeError, ValueError):
@@ -24,7 +25,25 @@ def _number(what: str, most: float = math.inf) -> ToText:
             raise ValueError(f"Invalid {what}: {number}")
         return repr(number)
 
-    return to_text
+    return read
+
+
+def _rate(what: str) -> Reader:
+    """A number, a tensor with one, or a schedule as text: "0.1*0.95^epoch"."""
+    number = _number(what)
+
+    def read(value: Any) -> str:
+        if not isinstance(value, str):
+            return number(value)
+        from ._core import schedule_value
+
+        try:
+            schedule_value(value, 1, 0)
+        except ValueError as error:
+            raise ValueError(f"{what} must be a number or a schedule, but got {error}") from None
+        return value
+
+    return read
 
 
 def _pair(value: Any) -> str:
@@ -38,17 +57,17 @@ def _pair(value: Any) -> str:
     return ",".join(texts)
 
 
-def _flag(name: str) -> ToText:
-    def to_text(value: Any) -> str:
+def _flag(name: str) -> Reader:
+    def read(value: Any) -> str:
         if not isinstance(value, (bool, numbers.Integral)) or value not in (0, 1):
             raise TypeError(f"{name} must be a bool, but got {value!r}")
         return "true" if value else "false"
 
-    return to_text
+    return read
 
 
-def _count(name: str, least: int = 0) -> ToText:
-    def to_text(value: Any) -> str:
+def _count(name: str, least: int = 0) -> Reader:
+    def read(value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, numbers.Integral):
             raise TypeError(f"{name} must be an int, but got {type(value).__name__}")
         count = int(value)
@@ -56,55 +75,76 @@ def _count(name: str, least: int = 0) -> ToText:
             raise ValueError(f"Invalid {name} value: {count}")
         return str(count)
 
-    return to_text
+    return read
 
 
-def _choice(name: str, *choices: str) -> ToText:
-    def to_text(value: Any) -> str:
+def _choice(name: str, *choices: str) -> Reader:
+    def read(value: Any) -> str:
         if value not in choices:
             raise ValueError(f"Invalid {name} value: {value!r}, expected one of {choices}")
         return str(value)
 
-    return to_text
+    return read
 
 
 # As torch words it.
 _WORDS = {"lr": "learning rate", "eps": "epsilon value"}
-_OF_ALL: dict[str, ToText] = {
-    "first_lr": _number("learning rate"),
+#: Options that every class has and the library does not.
+OF_ALL: dict[str, Reader] = {
+    "maximize": _flag("maximize"),
+    "backend": _choice("backend", "auto", "fused", "foreach"),
+    "capturable": _flag("capturable"),
     "stochastic_rounding": _flag("stochastic_rounding"),
     "seed": _count("seed"),
 }
 
 
-def _reader(name: str, kind: str, *more: str) -> ToText:
+def _reader(name: str, option: Option) -> Reader:
     """Of an option as it was declared."""
-    if kind == "pair":
+    if option.kind == "pair":
         return _pair
-    if kind == "flag":
+    if option.kind == "flag":
         return _flag(name)
-    if kind == "count":
-        return _count(name, 1 if more == (">= 1",) else 0)
-    if kind == "choice":
-        return _choice(name, *more)
-    return _number(_WORDS.get(name, f"{name} value"), 1.0 if more == (">= 0, < 1",) else math.inf)
+    if option.kind == "count":
+        return _count(name, 1 if option.range == ">= 1" else 0)
+    if option.kind == "choice":
+        return _choice(name, *option.choices)
+    what = _WORDS.get(name, f"{name} value")
+    if option.kind == "rate":
+        return _rate(what)
+    return _number(what, 1.0 if option.range == ">= 0, < 1" else math.inf)
 
 
-READERS: dict[str, dict[str, ToText]] = {
-    rule: {**_OF_ALL, **{name: _reader(name, *kind) for name, kind in facts.options.items()}}
+READERS: dict[str, dict[str, Reader]] = {
+    rule: {**OF_ALL, **{name: _reader(name, option) for name, option in facts.options.items()}}
     for rule, facts in RULES.items()
 }
 
-#: What schedulers move.
-RATES: dict[str, frozenset[str]] = {
-    rule: frozenset(
-        ("lr", "weight_decay") + (("alpha", "beta", "l2") if facts.weights_per_estimate else ())
-    )
+#: What schedulers move, and what the library calls it.
+RATES: dict[str, dict[str, str]] = {
+    rule: {
+        name: option.core
+        for name, option in facts.options.items()
+        if option.kind == "rate" or name in ("weight_decay", "l2")
+    }
     for rule, facts in RULES.items()
 }
 
 
-def texts(rule: str, names: tuple[str, ...], group: dict[str, Any]) -> dict[str, str]:
-    """The options of a parameter group as the native optimizer takes them. Raises TypeError and
-    ValueError for those that cannot be."""
-    return {name: READERS[rule][name](group[name]) for name in names}
+def check(rule: str, group: dict[str, Any]) -> dict[str, str]:
+    """The options of a parameter group as texts. Raises TypeError and ValueError for those that
+    cannot be. Tensors of a group that is captured are not looked into."""
+    captured = bool(group.get("capturable"))
+    return {
+        name: "0" if captured and hasattr(group[name], "device") else read(group[name])
+        for name, read in READERS[rule].items()
+    }
+
+
+def core_options(rule: str, texts: dict[str, str]) -> dict[str, str]:
+    """The same as the library calls them."""
+    core: dict[str, str] = {}
+    for name, option in RULES[rule].options.items():
+        if option.core:
+            core.update(zip(option.core.split(","), texts[name].split(",")))
+    return core

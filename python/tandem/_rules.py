@@ -7,12 +7,30 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
+class Option(NamedTuple):
+    """An option of a class for torch."""
+
+    core: str  #: what the library calls it, two names where it is a pair, "" where it has none
+    kind: str  #: "rate", "number", "count", "flag", "choice", "pair"
+    range: str = ""  #: ">= 0, < 1"
+    choices: tuple[str, ...] = ()
+
+
+class StateArray(NamedTuple):
+    """What a rule remembers."""
+
+    name: str
+    key: str  #: in optimizer.state: torch's, where it has the rule
+    shape: str  #: "like_weights", "scalar", "other"
+    initial: float = 0.0  #: of a scalar
+
+
 class Rule(NamedTuple):
     """One rule, as declared."""
 
     class_name: str
-    options: dict[str, tuple[Any, ...]]  #: those of torch: kind, then range or choices
-    state: tuple[str, ...]
+    options: dict[str, Option]
+    state: tuple[StateArray, ...]
     scales_steps: bool
     weights_per_estimate: str  #: "1", "block", "d"; "" where nothing is learned
     tuning: dict[str, dict[str, Any]]
@@ -22,23 +40,32 @@ RULES: dict[str, Rule] = {
     "full-to": Rule(
         "FullTO",
         {
-            "lr": ("number", ">= 0"),
-            "alpha": ("number", ">= 0"),
-            "beta": ("number", ">= 0"),
-            "form": ("choice", "automatic", "dense", "span"),
-            "memory_limit": ("count", ">= 1"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "scope": ("choice", "whole", "group", "tensor"),
-            "weight_decay": ("number", ">= 0"),
-            "l2": ("number", ">= 0"),
-            "normalize": ("flag",),
-            "normalize_eps": ("number", "> 0"),
-            "schedule_all": ("flag",),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "alpha": Option("alpha", "rate", ">= 0"),
+            "beta": Option("beta", "rate", ">= 0"),
+            "form": Option("form", "choice", "", ("automatic", "dense", "span")),
+            "memory_limit": Option("memory_limit", "count", ">= 1"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "scope": Option("", "choice", "", ("whole", "group", "tensor")),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "l2": Option("l2", "number", ">= 0"),
+            "normalize": Option("normalize", "flag"),
+            "normalize_eps": Option("normalize_eps", "number", "> 0"),
+            "schedule_all": Option("", "flag"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("A", "b", "u", "v", "history", "products", "weights_at", "rows"),
+        (
+            StateArray("A", "A", "other"),
+            StateArray("b", "b", "other"),
+            StateArray("u", "u", "other"),
+            StateArray("v", "v", "other"),
+            StateArray("history", "history", "other"),
+            StateArray("products", "products", "other"),
+            StateArray("weights_at", "weights_at", "other"),
+            StateArray("row_facts", "row_facts", "other"),
+        ),
         False,
         "d",
         {
@@ -58,20 +85,23 @@ RULES: dict[str, Rule] = {
     "diag-to": Rule(
         "DiagonalTO",
         {
-            "lr": ("number", ">= 0"),
-            "alpha": ("number", ">= 0"),
-            "beta": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "l2": ("number", ">= 0"),
-            "normalize": ("flag",),
-            "normalize_eps": ("number", "> 0"),
-            "schedule_all": ("flag",),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "alpha": Option("alpha", "rate", ">= 0"),
+            "beta": Option("beta", "rate", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "l2": Option("l2", "number", ">= 0"),
+            "normalize": Option("normalize", "flag"),
+            "normalize_eps": Option("normalize_eps", "number", "> 0"),
+            "schedule_all": Option("", "flag"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("a", "b"),
+        (
+            StateArray("a", "a", "like_weights"),
+            StateArray("b", "b", "like_weights"),
+        ),
         False,
         "1",
         {
@@ -91,18 +121,22 @@ RULES: dict[str, Rule] = {
     "ro-to": Rule(
         "RankOneTO",
         {
-            "lr": ("number", ">= 0"),
-            "alpha": ("number", ">= 0"),
-            "beta": ("number", ">= 0"),
-            "scope": ("choice", "whole", "group", "tensor"),
-            "weight_decay": ("number", ">= 0"),
-            "l2": ("number", ">= 0"),
-            "normalize": ("flag",),
-            "normalize_eps": ("number", "> 0"),
-            "schedule_all": ("flag",),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "alpha": Option("alpha", "rate", ">= 0"),
+            "beta": Option("beta", "rate", ">= 0"),
+            "scope": Option("", "choice", "", ("whole", "group", "tensor")),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "l2": Option("l2", "number", ">= 0"),
+            "normalize": Option("normalize", "flag"),
+            "normalize_eps": Option("normalize_eps", "number", "> 0"),
+            "schedule_all": Option("", "flag"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("a", "b", "c"),
+        (
+            StateArray("a", "a", "like_weights"),
+            StateArray("b", "b", "like_weights"),
+            StateArray("c", "c", "like_weights"),
+        ),
         False,
         "d",
         {
@@ -122,18 +156,21 @@ RULES: dict[str, Rule] = {
     "block-to": Rule(
         "BlockTO",
         {
-            "lr": ("number", ">= 0"),
-            "alpha": ("number", ">= 0"),
-            "beta": ("number", ">= 0"),
-            "block": ("count", ">= 1"),
-            "weight_decay": ("number", ">= 0"),
-            "l2": ("number", ">= 0"),
-            "normalize": ("flag",),
-            "normalize_eps": ("number", "> 0"),
-            "schedule_all": ("flag",),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "alpha": Option("alpha", "rate", ">= 0"),
+            "beta": Option("beta", "rate", ">= 0"),
+            "block": Option("block", "count", ">= 1"),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "l2": Option("l2", "number", ">= 0"),
+            "normalize": Option("normalize", "flag"),
+            "normalize_eps": Option("normalize_eps", "number", "> 0"),
+            "schedule_all": Option("", "flag"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("A", "b"),
+        (
+            StateArray("A", "A", "other"),
+            StateArray("b", "b", "other"),
+        ),
         False,
         "block",
         {
@@ -153,22 +190,26 @@ RULES: dict[str, Rule] = {
     "adam-to": Rule(
         "AdamTO",
         {
-            "lr": ("number", ">= 0"),
-            "alpha": ("number", ">= 0"),
-            "beta": ("number", ">= 0"),
-            "beta2": ("number", ">= 0, < 1"),
-            "eps": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "l2": ("number", ">= 0"),
-            "normalize": ("flag",),
-            "normalize_eps": ("number", "> 0"),
-            "schedule_all": ("flag",),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "alpha": Option("alpha", "rate", ">= 0"),
+            "beta": Option("beta", "rate", ">= 0"),
+            "beta2": Option("beta2", "number", ">= 0, < 1"),
+            "eps": Option("eps", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "l2": Option("l2", "number", ">= 0"),
+            "normalize": Option("normalize", "flag"),
+            "normalize_eps": Option("normalize_eps", "number", "> 0"),
+            "schedule_all": Option("", "flag"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("a", "b", "v"),
+        (
+            StateArray("a", "a", "like_weights"),
+            StateArray("b", "b", "like_weights"),
+            StateArray("v", "v", "like_weights"),
+        ),
         True,
         "1",
         {
@@ -188,9 +229,9 @@ RULES: dict[str, Rule] = {
     "sgd": Rule(
         "SGD",
         {
-            "lr": ("number", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "weight_decay": Option("l2", "number", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
         (),
         False,
@@ -210,16 +251,18 @@ RULES: dict[str, Rule] = {
     "momentum": Rule(
         "Momentum",
         {
-            "lr": ("number", ">= 0"),
-            "momentum": ("number", ">= 0, < 1"),
-            "weight_decay": ("number", ">= 0"),
-            "form": ("choice", "ema", "torch"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "momentum": Option("momentum", "number", ">= 0, < 1"),
+            "weight_decay": Option("l2", "number", ">= 0"),
+            "form": Option("form", "choice", "", ("ema", "torch")),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("m",),
+        (
+            StateArray("m", "momentum_buffer", "like_weights"),
+        ),
         False,
         "",
         {
@@ -237,15 +280,17 @@ RULES: dict[str, Rule] = {
     "nesterov": Rule(
         "Nesterov",
         {
-            "lr": ("number", ">= 0"),
-            "momentum": ("number", ">= 0, < 1"),
-            "weight_decay": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "momentum": Option("momentum", "number", ">= 0, < 1"),
+            "weight_decay": Option("l2", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("m",),
+        (
+            StateArray("m", "momentum_buffer", "like_weights"),
+        ),
         False,
         "",
         {
@@ -263,16 +308,18 @@ RULES: dict[str, Rule] = {
     "adagrad": Rule(
         "Adagrad",
         {
-            "lr": ("number", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "initial_accumulator_value": ("number", ">= 0"),
-            "eps": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "weight_decay": Option("l2", "number", ">= 0"),
+            "initial_accumulator_value": Option("initial_accumulator", "number", ">= 0"),
+            "eps": Option("eps", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("v",),
+        (
+            StateArray("v", "sum", "like_weights"),
+        ),
         True,
         "",
         {
@@ -290,16 +337,18 @@ RULES: dict[str, Rule] = {
     "rmsprop": Rule(
         "RMSProp",
         {
-            "lr": ("number", ">= 0"),
-            "beta2": ("number", ">= 0, < 1"),
-            "eps": ("number", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "alpha": Option("beta2", "number", ">= 0, < 1"),
+            "eps": Option("eps", "number", ">= 0"),
+            "weight_decay": Option("l2", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("v",),
+        (
+            StateArray("v", "square_avg", "like_weights"),
+        ),
         True,
         "",
         {
@@ -317,16 +366,19 @@ RULES: dict[str, Rule] = {
     "adam": Rule(
         "Adam",
         {
-            "lr": ("number", ">= 0"),
-            "betas": ("pair", ">= 0, < 1"),
-            "eps": ("number", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "betas": Option("beta1,beta2", "pair", ">= 0, < 1"),
+            "eps": Option("eps", "number", ">= 0"),
+            "weight_decay": Option("l2", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("m", "v"),
+        (
+            StateArray("m", "exp_avg", "like_weights"),
+            StateArray("v", "exp_avg_sq", "like_weights"),
+        ),
         True,
         "",
         {
@@ -344,17 +396,21 @@ RULES: dict[str, Rule] = {
     "nadamw": Rule(
         "NAdamW",
         {
-            "lr": ("number", ">= 0"),
-            "betas": ("pair", ">= 0, < 1"),
-            "eps": ("number", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "momentum_decay": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "betas": Option("beta1,beta2", "pair", ">= 0, < 1"),
+            "eps": Option("eps", "number", ">= 0"),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "momentum_decay": Option("momentum_decay", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("m", "v", "mu_product"),
+        (
+            StateArray("m", "exp_avg", "like_weights"),
+            StateArray("v", "exp_avg_sq", "like_weights"),
+            StateArray("mu_product", "mu_product", "scalar", 1.0),
+        ),
         True,
         "",
         {
@@ -372,16 +428,19 @@ RULES: dict[str, Rule] = {
     "adamw": Rule(
         "AdamW",
         {
-            "lr": ("number", ">= 0"),
-            "betas": ("pair", ">= 0, < 1"),
-            "eps": ("number", ">= 0"),
-            "weight_decay": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "betas": Option("beta1,beta2", "pair", ">= 0, < 1"),
+            "eps": Option("eps", "number", ">= 0"),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("m", "v"),
+        (
+            StateArray("m", "exp_avg", "like_weights"),
+            StateArray("v", "exp_avg_sq", "like_weights"),
+        ),
         True,
         "",
         {
@@ -399,15 +458,17 @@ RULES: dict[str, Rule] = {
     "lion": Rule(
         "Lion",
         {
-            "lr": ("number", ">= 0"),
-            "betas": ("pair", ">= 0, < 1"),
-            "weight_decay": ("number", ">= 0"),
-            "state_type": ("choice", "full", "bfloat16"),
-            "state_rounding": ("choice", "stochastic", "nearest"),
-            "state_seed": ("count", ">= 0"),
-            "on_nonfinite": ("choice", "raise", "skip", "ignore"),
+            "lr": Option("lr", "rate", ">= 0"),
+            "betas": Option("beta1,beta2", "pair", ">= 0, < 1"),
+            "weight_decay": Option("weight_decay", "number", ">= 0"),
+            "state_type": Option("state", "choice", "", ("full", "bfloat16")),
+            "state_rounding": Option("state_rounding", "choice", "", ("stochastic", "nearest")),
+            "state_seed": Option("state_seed", "count", ">= 0"),
+            "on_nonfinite": Option("on_nonfinite", "choice", "", ("raise", "skip", "ignore")),
         },
-        ("m",),
+        (
+            StateArray("m", "exp_avg", "like_weights"),
+        ),
         True,
         "",
         {

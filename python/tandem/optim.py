@@ -3,9 +3,9 @@
 """Tandem's optimizers as `torch.optim.Optimizer`: change `torch.optim.Adam` into
 `tandem.DiagonalTO` and train as before.
 
-They step over the parameters' own memory with the kernels of the C++ library, on torch's threads.
-In the rules below `g` is a gradient, `*` is elementwise and `.` the inner product. The defaults are
-those of the C++ library; docs/python.md is the manual.
+On the CPU they step over the tensors' own memory with the kernels of the C++ library; elsewhere
+torch's own operations do the same. In the rules below `g` is a gradient, `*` is elementwise and `.`
+the inner product. The defaults are those of the C++ library; docs/python.md is the manual.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._core import NonFiniteGradient, StateError
-from ._optimizer import Diagnostics, Optimizer, Params
+from ._optimizer import Diagnostics, Optimizer, Params, Rate
 
 __all__ = [
     "Adagrad",
@@ -91,7 +91,7 @@ class FullTO(Optimizer):
     schedule_all
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -100,9 +100,9 @@ class FullTO(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
-        alpha: float = 0.01,
-        beta: float = 0.1,
+        lr: Rate = 0.01,
+        alpha: Rate = 0.01,
+        beta: Rate = 0.1,
         *,
         form: str = "automatic",
         memory_limit: int = 4 << 30,
@@ -116,6 +116,9 @@ class FullTO(Optimizer):
         normalize_eps: float = 0.01,
         schedule_all: bool = False,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -158,7 +161,7 @@ class DiagonalTO(Optimizer):
     schedule_all
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -167,9 +170,9 @@ class DiagonalTO(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
-        alpha: float = 0.01,
-        beta: float = 0.1,
+        lr: Rate = 0.01,
+        alpha: Rate = 0.01,
+        beta: Rate = 0.1,
         *,
         state_type: str = "full",
         state_rounding: str = "stochastic",
@@ -180,6 +183,9 @@ class DiagonalTO(Optimizer):
         normalize_eps: float = 0.01,
         schedule_all: bool = False,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -217,7 +223,7 @@ class RankOneTO(Optimizer):
     schedule_all
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -226,9 +232,9 @@ class RankOneTO(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
-        alpha: float = 0.01,
-        beta: float = 0.1,
+        lr: Rate = 0.01,
+        alpha: Rate = 0.01,
+        beta: Rate = 0.1,
         *,
         scope: str = "whole",
         weight_decay: float = 0.0,
@@ -237,6 +243,9 @@ class RankOneTO(Optimizer):
         normalize_eps: float = 0.01,
         schedule_all: bool = False,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -274,7 +283,7 @@ class BlockTO(Optimizer):
     schedule_all
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -283,9 +292,9 @@ class BlockTO(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
-        alpha: float = 0.01,
-        beta: float = 0.1,
+        lr: Rate = 0.01,
+        alpha: Rate = 0.01,
+        beta: Rate = 0.1,
         *,
         block: int = 16,
         weight_decay: float = 0.0,
@@ -294,6 +303,9 @@ class BlockTO(Optimizer):
         normalize_eps: float = 0.01,
         schedule_all: bool = False,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -340,7 +352,7 @@ class AdamTO(Optimizer):
     schedule_all
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -349,9 +361,9 @@ class AdamTO(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.001,
-        alpha: float = 0.01,
-        beta: float = 0.1,
+        lr: Rate = 0.001,
+        alpha: Rate = 0.01,
+        beta: Rate = 0.1,
         *,
         beta2: float = 0.999,
         eps: float = 1e-08,
@@ -364,6 +376,9 @@ class AdamTO(Optimizer):
         normalize_eps: float = 0.01,
         schedule_all: bool = False,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -383,7 +398,7 @@ class SGD(Optimizer):
         The step; a common choice, tune it.
     weight_decay
         Adds `weight_decay * w` to the gradient, as torch does.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -392,10 +407,13 @@ class SGD(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
+        lr: Rate = 0.01,
         weight_decay: float = 0.0,
         *,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -428,7 +446,7 @@ class Momentum(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -437,7 +455,7 @@ class Momentum(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
+        lr: Rate = 0.01,
         momentum: float = 0.9,
         weight_decay: float = 0.0,
         *,
@@ -446,6 +464,9 @@ class Momentum(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -476,7 +497,7 @@ class Nesterov(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -485,7 +506,7 @@ class Nesterov(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
+        lr: Rate = 0.01,
         momentum: float = 0.9,
         weight_decay: float = 0.0,
         *,
@@ -493,6 +514,9 @@ class Nesterov(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -525,7 +549,7 @@ class Adagrad(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -534,7 +558,7 @@ class Adagrad(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
+        lr: Rate = 0.01,
         weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0,
         eps: float = 1e-10,
@@ -543,6 +567,9 @@ class Adagrad(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -560,7 +587,7 @@ class RMSProp(Optimizer):
     ----------
     lr
         The step; torch's default.
-    beta2
+    alpha
         Of the average of squared gradients; torch calls it alpha.
     eps
         Added to the root of v; torch's default.
@@ -575,7 +602,7 @@ class RMSProp(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -584,8 +611,8 @@ class RMSProp(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.01,
-        beta2: float = 0.99,
+        lr: Rate = 0.01,
+        alpha: float = 0.99,
         eps: float = 1e-08,
         weight_decay: float = 0.0,
         *,
@@ -593,6 +620,9 @@ class RMSProp(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -625,7 +655,7 @@ class Adam(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -634,7 +664,7 @@ class Adam(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.001,
+        lr: Rate = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
         weight_decay: float = 0.0,
@@ -643,6 +673,9 @@ class Adam(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -679,7 +712,7 @@ class NAdamW(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -688,7 +721,7 @@ class NAdamW(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.002,
+        lr: Rate = 0.002,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
         weight_decay: float = 0.01,
@@ -698,6 +731,9 @@ class NAdamW(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -730,7 +766,7 @@ class AdamW(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -739,7 +775,7 @@ class AdamW(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.001,
+        lr: Rate = 0.001,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-08,
         weight_decay: float = 0.01,
@@ -748,6 +784,9 @@ class AdamW(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:
@@ -778,7 +817,7 @@ class Lion(Optimizer):
     state_seed
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
-    params, on_nonfinite, stochastic_rounding, seed
+    params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
         As of all, see Optimizer.
     """
 
@@ -787,7 +826,7 @@ class Lion(Optimizer):
     def __init__(
         self,
         params: Params,
-        lr: float = 0.0001,
+        lr: Rate = 0.0001,
         betas: tuple[float, float] = (0.9, 0.99),
         weight_decay: float = 0.0,
         *,
@@ -795,6 +834,9 @@ class Lion(Optimizer):
         state_rounding: str = "stochastic",
         state_seed: int = 0,
         on_nonfinite: str = "raise",
+        maximize: bool = False,
+        backend: str = "auto",
+        capturable: bool = False,
         stochastic_rounding: bool = False,
         seed: int = 0,
     ) -> None:

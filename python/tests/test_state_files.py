@@ -112,7 +112,7 @@ def test_files_that_do_not_fit(tmp_path: pathlib.Path) -> None:
     trained.optimizer.save_state(file)
 
     def state() -> list[Tensor]:
-        return [trained.optimizer.state_of(p)["a"] for p in trained.parameters]
+        return [trained.optimizer.state[p]["a"].clone() for p in trained.parameters]
 
     before = state()
     with pytest.raises(FileNotFoundError):

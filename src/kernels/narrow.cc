@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "kernels/narrow.h"
 
+#include "kernels/noise_ranges.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/narrow.cc"
 #include <hwy/foreach_target.h>  // compiles this file once for each instruction set
@@ -51,9 +53,9 @@ void narrow_on_target(const float* from, std::size_t count, BFloat16* to) {
 }
 
 void narrow_stochastic_on_target(const float* from, std::size_t count, BFloat16* to,
-                                 std::uint64_t key) {
-  store_upper_halves(from, count, to, [key](std::size_t i, hn::Vec<Bits> bits) HWY_ATTR {
-    const auto noise = noise_at(static_cast<std::uint32_t>(i), key);
+                                 std::uint64_t key, std::uint32_t first) {
+  store_upper_halves(from, count, to, [key, first](std::size_t i, hn::Vec<Bits> bits) HWY_ATTR {
+    const auto noise = noise_at(first + static_cast<std::uint32_t>(i), key);
     return up_or_down(bits, hn::And(noise, hn::Set(Bits(), 0xFFFFU)));
   });
 }
@@ -73,8 +75,13 @@ void widen(const BFloat16* from, std::size_t count, float* to) {
 void narrow(const float* from, std::size_t count, BFloat16* to) {
   HWY_DYNAMIC_DISPATCH(narrow_on_target)(from, count, to);
 }
-void narrow_stochastic(const float* from, std::size_t count, BFloat16* to, std::uint64_t key) {
-  HWY_DYNAMIC_DISPATCH(narrow_stochastic_on_target)(from, count, to, key);
+void narrow_stochastic(const float* from, std::size_t count, BFloat16* to, std::uint64_t key,
+                       std::uint64_t first_element) {
+  for_noise_ranges(key, first_element, count,
+                   [&](std::size_t at, std::size_t part, std::uint64_t own, std::uint32_t first) {
+                     HWY_DYNAMIC_DISPATCH(narrow_stochastic_on_target)
+                     (from + at, part, to + at, own, first);
+                   });
 }
 }  // namespace tandem::kernels
 #endif

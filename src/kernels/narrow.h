@@ -14,8 +14,9 @@ void widen(const BFloat16* from, std::size_t count, float* to);
 /// To nearest, ties to even; a NaN stays one.
 void narrow(const float* from, std::size_t count, BFloat16* to);
 /// Up or down with the probability that keeps the mean; exact values, infinities and NaN stay as
-/// they are. The noise is a function of the key and the index: call it with a key a block, and at
-/// most 2^32 elements.
-void narrow_stochastic(const float* from, std::size_t count, BFloat16* to, std::uint64_t key);
+/// they are. The noise is a function of the key and the element's number, so it does not depend on
+/// how a range is cut.
+void narrow_stochastic(const float* from, std::size_t count, BFloat16* to, std::uint64_t key,
+                       std::uint64_t first_element = 0);
 
 }  // namespace tandem::kernels

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernels/noise_ranges.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/narrow_pass.cc"
 #include <hwy/foreach_target.h>  // compiles this file once for each instruction set
@@ -125,18 +127,12 @@ void run_narrow_pass(const NarrowStreams& s, const PassScalars<float>& scalars,
   const auto shifted = [](auto* stream, std::size_t by) {
     return stream == nullptr ? nullptr : stream + by;
   };
-  // Numbers are counted in 32 bits inside; hardly ever does a call go over the end of them.
-  for (std::size_t done = 0; done < count;) {
-    const std::uint64_t number = rounding.first_element + done;
-    const std::uint64_t left = (std::uint64_t{1} << 32) - (number & 0xFFFFFFFFU);
-    const std::size_t now = static_cast<std::size_t>(std::min<std::uint64_t>(left, count - done));
-    const NarrowStreams part{shifted(s.weights, done), shifted(s.gradient, done),
-                             shifted(s.first, done),   shifted(s.second, done),
-                             shifted(s.moment, done),  shifted(s.estimate, done)};
-    run(part, scalars, rounding.key ^ ((number >> 32) * 0xD1342543DE82EF95ULL),
-        static_cast<std::uint32_t>(number), now, out);
-    done += now;
-  }
+  for_noise_ranges(rounding.key, rounding.first_element, count,
+                   [&](std::size_t at, std::size_t part, std::uint64_t key, std::uint32_t first) {
+                     run({shifted(s.weights, at), shifted(s.gradient, at), shifted(s.first, at),
+                          shifted(s.second, at), shifted(s.moment, at), shifted(s.estimate, at)},
+                         scalars, key, first, part, out);
+                   });
 }
 
 template <class E>

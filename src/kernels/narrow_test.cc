@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -104,6 +105,25 @@ TEST(Narrow, StochasticRoundingKeepsTheMeanAndTakesNeighboursOnly) {
       EXPECT_NEAR(up / static_cast<double>(from.size()), eighth / 8.0, 5 * 0.5 / 200);
     }
   });
+}
+
+TEST(Narrow, NoiseDoesNotDependOnTheCut) {
+  const std::vector<float> from(700, 1.002F);
+  // Across the end of 32 bits, where the count inside starts anew.
+  for (const std::uint64_t first :
+       {std::uint64_t{0}, std::uint64_t{5}, (std::uint64_t{1} << 32) - 300}) {
+    on_every_target([&] {
+      std::vector<BFloat16> whole(from.size());
+      std::vector<BFloat16> parts(from.size());
+      narrow_stochastic(from.data(), from.size(), whole.data(), 7, first);
+      for (std::size_t at = 0; at < from.size();) {
+        const std::size_t count = std::min<std::size_t>(1 + at % 97, from.size() - at);
+        narrow_stochastic(from.data() + at, count, parts.data() + at, 7, first + at);
+        at += count;
+      }
+      for (std::size_t i = 0; i < from.size(); ++i) ASSERT_EQ(whole[i].bits, parts[i].bits) << i;
+    });
+  }
 }
 
 TEST(Narrow, NoiseIsAFunctionOfKeyAndIndexOnEveryTarget) {

@@ -11,8 +11,10 @@
 #include <limits>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -381,28 +383,38 @@ tandem_status tandem_v1_describe(const char* name, char* buffer, size_t capacity
   });
 }
 
+namespace {
+
+tandem::OptionMap option_map(std::string_view rule, const tandem_option* options,
+                             std::size_t count) {
+  require(options != nullptr || count == 0, "options is a null pointer");
+  require(count <= kMostInList, "option_count is more than any rule has options");
+  tandem::OptionMap map;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (options[i].name == nullptr || options[i].value == nullptr) {
+      throw std::invalid_argument(
+          fmt::format("{}: name or value of option {} is a null pointer", rule, i));
+    }
+    if (!map.emplace(options[i].name, options[i].value).second) {
+      throw std::invalid_argument(
+          fmt::format("{}: option '{}' is given twice", rule, options[i].name));
+    }
+  }
+  return map;
+}
+
+}  // namespace
+
 tandem_status tandem_v1_create(const char* name, const tandem_option* options, size_t option_count,
                                const size_t* sizes, size_t segment_count, tandem_rule** rule) {
   return guarded([&] {
     require(rule != nullptr, "rule is a null pointer");
     *rule = nullptr;
     require(name != nullptr, "name is a null pointer");
-    require(options != nullptr || option_count == 0, "options is a null pointer");
     require(sizes != nullptr || segment_count == 0, "sizes is a null pointer");
-    require(option_count <= kMostInList, "option_count is more than any rule has options");
     require(reachable(sizes, segment_count, sizeof(tandem::SegmentSpec)),
             "segment_count is more than any memory holds");
-    tandem::OptionMap map;
-    for (std::size_t i = 0; i < option_count; ++i) {
-      if (options[i].name == nullptr || options[i].value == nullptr) {
-        throw std::invalid_argument(
-            fmt::format("{}: name or value of option {} is a null pointer", name, i));
-      }
-      if (!map.emplace(options[i].name, options[i].value).second) {
-        throw std::invalid_argument(
-            fmt::format("{}: option '{}' is given twice", name, options[i].name));
-      }
-    }
+    const tandem::OptionMap map = option_map(name, options, option_count);
     auto made = std::make_unique<tandem_rule>();
     for (std::size_t s = 0; s < segment_count; ++s) made->segments.push_back({sizes[s]});
     made->optimizer = tandem::make_optimizer(name, made->segments, map);
@@ -412,10 +424,24 @@ tandem_status tandem_v1_create(const char* name, const tandem_option* options, s
 
 void tandem_v1_destroy(tandem_rule* rule) { delete rule; }
 
+tandem_status tandem_v1_set_options(tandem_rule* rule, const tandem_option* options,
+                                    size_t option_count) {
+  return guarded([&] {
+    require(rule != nullptr, "rule is a null pointer");
+    rule->optimizer->set_options(rule->segments,
+                                 option_map(rule->optimizer->name(), options, option_count));
+  });
+}
+
 tandem_status tandem_v1_set_rate(tandem_rule* rule, const char* option, double value) {
   return guarded([&] {
     require(rule != nullptr && option != nullptr, "rule or option is a null pointer");
-    rule->optimizer->set_rate(option, value);
+    const std::string_view name = option;
+    if (name == "weight_decay" || name == "l2") {
+      rule->optimizer->set_decay(name, value);
+    } else {
+      rule->optimizer->set_rate(name, value);
+    }
   });
 }
 
@@ -427,19 +453,48 @@ tandem_status tandem_v1_set_schedule(tandem_rule* rule, const char* option, cons
   });
 }
 
-tandem_status tandem_v1_set_segment(tandem_rule* rule, size_t segment, double lr,
-                                    double weight_decay) {
+namespace {
+
+/// Changes what the optimizer knows of a segment: change(spec).
+template <class Change>
+tandem_status change_segment(tandem_rule* rule, size_t segment, const Change& change) {
   return guarded([&] {
     require(rule != nullptr, "rule is a null pointer");
     if (segment >= rule->segments.size()) {
       throw std::invalid_argument(fmt::format("Invalid segment: {}, expected fewer than {}",
                                               segment, rule->segments.size()));
     }
-    tandem::SegmentSpec spec{rule->segments[segment].size};
-    if (!std::isnan(lr)) spec.lr = lr;
-    if (!std::isnan(weight_decay)) spec.weight_decay = weight_decay;
+    tandem::SegmentSpec spec = rule->segments[segment];
+    change(spec);
     rule->optimizer->set_segment(segment, spec);
     rule->segments[segment] = spec;
+  });
+}
+
+}  // namespace
+
+tandem_status tandem_v1_set_segment(tandem_rule* rule, size_t segment, double lr,
+                                    double weight_decay) {
+  return change_segment(rule, segment, [&](tandem::SegmentSpec& spec) {
+    spec.lr = std::isnan(lr) ? std::nullopt : std::optional<tandem::Schedule>(lr);
+    spec.weight_decay = std::isnan(weight_decay) ? std::nullopt : std::optional(weight_decay);
+  });
+}
+
+tandem_status tandem_v1_set_first_element(tandem_rule* rule, size_t segment, uint64_t number) {
+  return change_segment(rule, segment,
+                        [&](tandem::SegmentSpec& spec) { spec.first_element = number; });
+}
+
+tandem_status tandem_v1_schedule(const char* schedule, uint64_t step, uint64_t epoch,
+                                 double* value) {
+  return guarded([&] {
+    require(schedule != nullptr && value != nullptr, "schedule or value is a null pointer");
+    if (step == 0) throw std::invalid_argument("Invalid step: 0, expected at least 1");
+    tandem::Clock clock;
+    clock.step = step;
+    clock.epoch = epoch;
+    *value = tandem::Schedule::parse(schedule).at(clock);
   });
 }
 
@@ -523,8 +578,12 @@ tandem_status tandem_v1_gather(tandem_rule* rule, int32_t type, const tandem_seg
                                double sums[TANDEM_SUMS]) {
   return guarded([&] {
     require(sums != nullptr, "sums is a null pointer");
-    on_segments(rule, type, segments, segment_count, arrays, array_count,
-                [&](const auto& list) { to_array(rule->optimizer->gather(list), sums); });
+    on_segments(rule, type, segments, segment_count, arrays, array_count, [&](const auto& list) {
+      const GatheredSums gathered = rule->optimizer->gather(list);
+      // A gradient that is not finite comes before everything else that is wrong, as in a step.
+      if (gathered.nonfinite == 0) rule->optimizer->prepare(list);
+      to_array(gathered, sums);
+    });
   });
 }
 

@@ -313,9 +313,7 @@ void Engine<T>::run_pass(const Step<T>& step, const kernels::PassScalars<T>& com
         if (narrow_pass_ != nullptr) {
           const kernels::NarrowStreams& base = narrow_streams_[block.segment];
           kernels::StateRounding own = rounding;
-          own.first_element = block.flat;
-          const auto first_element = recipe_.segments[block.segment].first_element;
-          if (first_element) own.first_element = *first_element + block.begin;
+          own.first_element = first_element(block);
           narrow_pass_({weights, gradient, shifted(base.first, block.begin),
                         shifted(base.second, block.begin), shifted(base.moment, block.begin),
                         shifted(estimate_.data(), block.flat)},
@@ -375,23 +373,22 @@ void Engine<T>::project(const Step<T>& step, Outcome& outcome) {
   }
 }
 
-namespace {
-
-/// The key of a block's noise.
-std::uint64_t noise_key(const Rounding& rounding, const Clock& clock, std::size_t block) {
-  return Random(rounding.seed ^ block, clock.step).bits();
+template <class T>
+std::uint64_t Engine<T>::first_element(const Layout::Block& block) const {
+  const auto given = recipe_.segments[block.segment].first_element;
+  return given ? *given + block.begin : block.flat;
 }
 
-void narrow_block(const float* from, const Layout::Block& block, BFloat16* to,
-                  const Rounding& rounding, const Clock& clock) {
+template <class T>
+void Engine<T>::narrow_block(const float* from, const Layout::Block& block, BFloat16* to,
+                             const Rounding& rounding, const Clock& clock) const {
   if (rounding.stochastic) {
-    kernels::narrow_stochastic(from, block.count, to, noise_key(rounding, clock, block.index));
+    kernels::narrow_stochastic(from, block.count, to, Random(rounding.seed, clock.step).bits(),
+                               first_element(block));
   } else {
     kernels::narrow(from, block.count, to);
   }
 }
-
-}  // namespace
 
 template <class T>
 bool Engine<T>::elementwise() const {

@@ -82,6 +82,11 @@ class Engine {
   template <class Reach>
   void run_pass(const Step<T>& step, const kernels::PassScalars<T>& common, std::size_t together,
                 const Reach& reach);
+  /// The number of a block's first element among all weights of the model: what noise depends on.
+  std::uint64_t first_element(const Layout::Block& block) const;
+  /// Rounds a block of weights.
+  void narrow_block(const float* from, const Layout::Block& block, BFloat16* to,
+                    const Rounding& rounding, const Clock& clock) const;
   /// Whether a step on bfloat16 weights can widen them a block at a time.
   bool elementwise() const;
   void prepare(const Step<T>& step);

@@ -265,7 +265,7 @@ void SpanEstimator<T>::arrays(StateVisitor& visitor) {
   visitor.array("history", chunks_);
   visitor.array("products", products_.array());
   visitor.array("weights_at", weights_at_.array());
-  visitor.array("rows", row_facts_);
+  visitor.array("row_facts", row_facts_);
 }
 
 template <class T>

@@ -124,6 +124,16 @@ void Stepper::check(std::span<const Segment<T>> segments) const {
   }
 }
 
+bool Stepper::is_full() const {
+  const auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
+  return spec != nullptr && spec->structure == TrainableSpec::Structure::full;
+}
+
+bool Stepper::has_engine() const {
+  return !std::holds_alternative<std::monostate>(engine_) ||
+         !std::holds_alternative<std::monostate>(fresh_);
+}
+
 bool Stepper::needs_all() const {
   const auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
   return spec != nullptr && (spec->structure == TrainableSpec::Structure::full ||
@@ -450,17 +460,16 @@ void Stepper::set_decay(std::string_view option, double value) {
   *field = value;
 }
 
-void Stepper::check_change(std::size_t segment, const SegmentSpec& to) const {
+void Stepper::check_change(std::size_t segment, const SegmentSpec& to, bool begun) const {
   const auto fail = [&](const std::string& what) {
     return std::invalid_argument(recipe_.name + ": " + what + " cannot change after construction");
   };
   const SegmentSpec& from = recipe_.segments[segment];
   if (to.size != from.size) throw fail(fmt::format("the size of segment {}", segment));
   // Full-TO chose its form knowing this.
-  const auto* spec = std::get_if<TrainableSpec>(&recipe_.estimator);
-  const bool full = spec != nullptr && spec->structure == TrainableSpec::Structure::full;
-  if (full && (to.lr.has_value() != from.lr.has_value() ||
-               to.weight_decay.has_value() != from.weight_decay.has_value())) {
+  if (is_full() && begun &&
+      (to.lr.has_value() != from.lr.has_value() ||
+       to.weight_decay.has_value() != from.weight_decay.has_value())) {
     throw fail(fmt::format("whether segment {} has rates of its own", segment));
   }
 }
@@ -470,9 +479,16 @@ void Stepper::set_segment(std::size_t segment, const SegmentSpec& spec) {
     throw std::invalid_argument(fmt::format("{}: Invalid segment: {}, expected fewer than {}",
                                             recipe_.name, segment, recipe_.segments.size()));
   }
-  check_change(segment, spec);
+  check_change(segment, spec, has_engine());
   check_segment(recipe_.name, segment, spec);
-  recipe_.segments[segment] = spec;
+  const SegmentSpec before = std::exchange(recipe_.segments[segment], spec);
+  if (!is_full() || has_engine()) return;
+  try {
+    planned_form(recipe_, layout_.dimension(), sizeof(float));
+  } catch (...) {
+    recipe_.segments[segment] = before;
+    throw;
+  }
 }
 
 void Stepper::set_executor(std::shared_ptr<Executor> executor) {

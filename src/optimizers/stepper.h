@@ -79,6 +79,9 @@ class Stepper {
   std::unique_ptr<Engine<T>> fresh_engine(StateOwner owner) const;
   /// Whether a step must have a gradient for every segment.
   bool needs_all() const;
+  bool is_full() const;
+  /// Whether a state was begun or bound.
+  bool has_engine() const;
   /// Lets go of starting values once an engine has them.
   void adopt(std::variant<std::monostate, FloatEngine, DoubleEngine> engine);
   /// The engine of the next step in the type of the weights: the one there is, or a new one, which
@@ -97,7 +100,7 @@ class Stepper {
   template <class T>
   void use_memory_as(const CallersMemory& memory, bool start);
   /// Throws where a segment cannot have these, after construction.
-  void check_change(std::size_t segment, const SegmentSpec& to) const;
+  void check_change(std::size_t segment, const SegmentSpec& to, bool begun = true) const;
 
   Recipe recipe_;
   Layout layout_;

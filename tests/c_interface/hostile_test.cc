@@ -165,6 +165,11 @@ TEST_P(Hostile, null_pointers) {
   refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_schedule(rule, nullptr, "1"); });
   refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_schedule(rule, "lr", nullptr); });
   refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_segment(nullptr, 0, 1, 1); });
+  refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_first_element(nullptr, 0, 1); });
+  refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_options(nullptr, nullptr, 0); });
+  refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_options(rule, nullptr, 1); });
+  refused(TANDEM_INVALID, null, [&] { return tandem_v1_schedule(nullptr, 1, 0, sums); });
+  refused(TANDEM_INVALID, null, [&] { return tandem_v1_schedule("0.1", 1, 0, nullptr); });
   refused(TANDEM_INVALID, null, [&] { return tandem_v1_set_threads(nullptr, 1, run, nullptr); });
   refused(TANDEM_INVALID, null, [&] { return tandem_v1_last(nullptr, &last); });
   refused(TANDEM_INVALID, null, [&] { return tandem_v1_last(rule, nullptr); });
@@ -386,8 +391,22 @@ TEST_P(Hostile, scalars) {
 TEST_P(Hostile, rates) {
   tandem_rule* rule = it_.rule();
   for (const double bad : {kNaN, kInfinity, -kInfinity, -1.0}) {
-    refused(TANDEM_INVALID, {"lr"}, [&] { return tandem_v1_set_rate(rule, "lr", bad); });
+    for (const char* name : {"lr", "weight_decay", "l2"}) {
+      refused(TANDEM_INVALID, {name}, [&] { return tandem_v1_set_rate(rule, name, bad); });
+    }
   }
+  double value = 0;
+  refused(TANDEM_INVALID, {"step"}, [&] { return tandem_v1_schedule("0.1", 0, 0, &value); });
+  refused(TANDEM_INVALID, {"fast"}, [&] { return tandem_v1_schedule("fast", 1, 0, &value); });
+  const tandem_option unknown[] = {{"learning", "1"}};
+  const tandem_option negative[] = {{"lr", "-1"}};
+  const tandem_option nameless[] = {{nullptr, "1"}};
+  refused(TANDEM_INVALID, {GetParam(), "learning"},
+          [&] { return tandem_v1_set_options(rule, unknown, 1); });
+  refused(TANDEM_INVALID, {GetParam(), "lr"},
+          [&] { return tandem_v1_set_options(rule, negative, 1); });
+  refused(TANDEM_INVALID, {GetParam(), "null pointer"},
+          [&] { return tandem_v1_set_options(rule, nameless, 1); });
   for (const double bad : {kInfinity, -kInfinity, -1.0}) {  // NaN: as in the options
     if (GetParam() == "full-to") continue;                  // whose segments have no rates at all
     refused(TANDEM_INVALID, {"lr", "segment 1"},
@@ -398,6 +417,8 @@ TEST_P(Hostile, rates) {
   for (const std::size_t segment : {std::size_t{3}, kHuge}) {
     refused(TANDEM_INVALID, {"segment", std::to_string(segment)},
             [&] { return tandem_v1_set_segment(rule, segment, 1, 1); });
+    refused(TANDEM_INVALID, {"segment", std::to_string(segment)},
+            [&] { return tandem_v1_set_first_element(rule, segment, 1); });
   }
   for (const char* name : {"rate", "", "beta3"}) {
     refused(TANDEM_INVALID, {GetParam(), name, "lr"},

@@ -2,6 +2,7 @@
 // A client in C trains with every rule on memory of its own, and gets the bits of the C++ class.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -159,12 +160,55 @@ TEST_P(InC, rates_and_segments_change_between_steps) {
       optimizer->set_segment(2, {sizes()[2]});
       ASSERT_EQ(tandem_v1_set_segment(c.rule(), 2, nan, nan), TANDEM_OK);
     }
+    if (t == 12) {
+      optimizer->set_decay("weight_decay", 0.3);
+      optimizer->set_decay("l2", 0.01);
+      ASSERT_EQ(tandem_v1_set_rate(c.rule(), "weight_decay", 0.3), TANDEM_OK);
+      ASSERT_EQ(tandem_v1_set_rate(c.rule(), "l2", 0.01), TANDEM_OK);
+    }
+    if (t == 16) {
+      std::vector<SegmentSpec> specs = specs_of(sizes());
+      if (rule() != "full-to") specs[0].weight_decay = 0.2;
+      optimizer->set_options(specs, {{"lr", "0.04"}});
+      const tandem_option other[] = {{"lr", "0.04"}};
+      ASSERT_EQ(tandem_v1_set_options(c.rule(), other, 1), TANDEM_OK) << tandem_v1_error();
+    }
     expected.differentiate(t);
     parts.differentiate(t);
     step(*optimizer, expected, nullptr);
     ASSERT_EQ(client_step(c.get(), parts.segments_in_c().data(), nullptr), TANDEM_OK);
     ASSERT_TRUE(expected.same_weights(parts)) << "step " << t;
   }
+}
+
+/// A machine that has the second half of the weights rounds them as the one that has all.
+TEST_P(InC, noise_of_rounding_knows_the_place_of_a_shard) {
+  if (is_whole(rule()) || rule() == "ro-to") GTEST_SKIP() << rule() << " is not elementwise";
+  constexpr std::size_t kAll = 9000;
+  constexpr std::size_t kFirst = 4500;  // in the middle of a block
+  const Client whole = open({kAll}, TANDEM_BFLOAT16, options());
+  const Client half = open({kAll - kFirst}, TANDEM_BFLOAT16, options());
+  ASSERT_EQ(tandem_v1_set_first_element(half.rule(), 0, kFirst), TANDEM_OK) << tandem_v1_error();
+  Parts<BFloat16> all({kAll}), part({kAll - kFirst});
+  std::copy(all.weights[0].begin() + kFirst, all.weights[0].end(), part.weights[0].begin());
+  const tandem_rounding rounding = {1, 0, 77};
+  for (std::uint64_t t = 1; t <= 10; ++t) {
+    all.differentiate(t);
+    std::copy(all.gradients[0].begin() + kFirst, all.gradients[0].end(), part.gradients[0].begin());
+    ASSERT_EQ(client_step(whole.get(), all.segments_in_c().data(), &rounding), TANDEM_OK);
+    ASSERT_EQ(client_step(half.get(), part.segments_in_c().data(), &rounding), TANDEM_OK);
+    for (std::size_t i = 0; i < kAll - kFirst; ++i) {
+      ASSERT_EQ(all.weights[0][kFirst + i].bits, part.weights[0][i].bits) << t << " " << i;
+    }
+  }
+}
+
+TEST(Schedules, values_by_step_and_epoch) {
+  double value = 0;
+  ASSERT_EQ(tandem_v1_schedule("0.1*0.5^epoch", 7, 3, &value), TANDEM_OK) << tandem_v1_error();
+  EXPECT_DOUBLE_EQ(value, 0.1 / 8);
+  ASSERT_EQ(tandem_v1_schedule("5/(t+100)", 25, 0, &value), TANDEM_OK);
+  EXPECT_DOUBLE_EQ(value, 0.04);
 }
 
 TEST_P(InC, segments_without_gradient_are_left_out) {

@@ -7,6 +7,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tandem/errors.h>
 #include <torch/csrc/autograd/autograd.h>
 

@@ -6,11 +6,13 @@
 #include <c10/core/CPUAllocator.h>
 #include <gtest/gtest.h>
 #include <tandem/errors.h>
+#include <torch/version.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <numeric>
 #include <sstream>
@@ -341,11 +343,14 @@ class CountingAllocator : public c10::Allocator {
   CountingAllocator(const CountingAllocator&) = delete;
   CountingAllocator& operator=(const CountingAllocator&) = delete;
 
-  c10::DataPtr allocate(std::size_t bytes) const override {
-    most_ = std::max<std::size_t>(most_, now_ += bytes);
-    auto* block = new Block{below_->allocate(bytes), bytes};
-    return {block->data.get(), block, &free_block, c10::DeviceType::CPU};
+#if TORCH_VERSION_MAJOR >= 2
+  c10::DataPtr allocate(std::size_t bytes) override { return counted(bytes); }
+  void copy_data(void* to, const void* from, std::size_t bytes) const override {
+    std::memcpy(to, from, bytes);
   }
+#else
+  c10::DataPtr allocate(std::size_t bytes) const override { return counted(bytes); }
+#endif
   std::size_t most() const { return most_; }
 
  private:
@@ -353,6 +358,11 @@ class CountingAllocator : public c10::Allocator {
     c10::DataPtr data;
     std::size_t bytes;
   };
+  c10::DataPtr counted(std::size_t bytes) const {
+    most_ = std::max<std::size_t>(most_, now_ += bytes);
+    auto* block = new Block{below_->allocate(bytes), bytes};
+    return {block->data.get(), block, &free_block, c10::DeviceType::CPU};
+  }
   static void free_block(void* memory) {
     auto* block = static_cast<Block*>(memory);
     now_ -= block->bytes;
@@ -378,7 +388,7 @@ TEST(LlamaProblem, PlansItsMemory) {
     request.micro_batch = 4;
     const auto problem = make_llama(std::move(request));
     const Floats weights = start_of(*problem);
-    const CountingAllocator counting;
+    CountingAllocator counting;
     // A thread of its own has no pieces yet; after the first time it has them.
     std::thread([&] {
       for (int i = 0; i < 2; ++i) gradient_of(*problem, weights, 4);

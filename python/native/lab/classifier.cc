@@ -148,7 +148,9 @@ py::dict fit(const std::shared_ptr<data::Task>& task, const std::string& method,
   watch.rethrow();
   py::dict result;
   result["weights"] = weights;
-  result["losses"] = py::array_t<double>(static_cast<py::ssize_t>(losses.size()), losses.data());
+  // A shape: given a count, pybind11 before 2.12 misreads the size of an element from numpy 2.
+  const py::array::ShapeContainer shape = {losses.size()};
+  result["losses"] = py::array_t<double>(shape, losses.data());
   result["diverged"] = diverged;
   result["converged"] = converged;
   return result;

@@ -61,7 +61,9 @@ py::dict to_python(const study::Run& run) {
   one["diverged"] = run.diverged;
   one["pruned"] = run.pruned;
   one["state_bytes"] = run.state_bytes;
-  one["points"] = py::array(dtype_of_points(), run.points.size(), run.points.data());
+  // With strides: pybind11 before 2.12 misreads the size of an element from numpy 2.
+  one["points"] =
+      py::array(dtype_of_points(), {run.points.size()}, {sizeof(train::Point)}, run.points.data());
   return one;
 }
 

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tandem._lab import DataError, StoreError
 from tandem.lab._compare import Progress, compare, default_grid
 from tandem.lab._data import Data, load_data
+from tandem.lab._lab import DataError, StoreError
 from tandem.lab._store import OptimizerRuns, Row, Run, Store, Study, StudyInfo, Task, open_store
 
 if TYPE_CHECKING:

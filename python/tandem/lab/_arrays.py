@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tandem import _lab
+from tandem.lab import _lab
 
 
 def is_sparse(x: Any) -> bool:
@@ -92,7 +92,7 @@ def task(
         )
     unknown = np.setdiff1d(held_y, classes)
     if len(unknown) > 0:
-        raise ValueError(f"validation y contains previously unseen labels: {list(unknown)}")
+        raise ValueError(f"validation y contains previously unseen labels: {unknown.tolist()}")
     held_index = np.searchsorted(classes, held_y)
     return _lab.Task(name, x, index, len(classes), bias, held_x, held_index), classes
 

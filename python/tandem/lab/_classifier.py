@@ -15,8 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from tandem import _lab
-from tandem.lab import _arrays, _rates
+from tandem.lab import _arrays, _lab, _rates
 from tandem.lab._progress import Reporter
 from tandem.lab._values import choice, count, number, text, threads
 

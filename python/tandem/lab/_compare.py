@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Union
 
-from tandem import _lab
-from tandem.lab import _arrays, _rates
+from tandem.lab import _arrays, _lab, _rates
 from tandem.lab._progress import Reporter
 from tandem.lab._store import Study, load_study
 from tandem.lab._values import choice, count, number, text, threads

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from tandem import _lab
+from tandem.lab import _lab
 from tandem.lab._needs import needs
 from tandem.lab._values import count, number, text
 

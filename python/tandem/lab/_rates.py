@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tandem import _lab
+from tandem.lab import _lab
 from tandem._rules import RULES, Rule
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tandem import _lab
+from tandem.lab import _lab
 from tandem.lab._needs import needs
 from tandem.lab._table import table
 

@@ -36,7 +36,7 @@ Declaration declare_full_to() {
                 {"products", Shape::other, "Their inner products; span, grows.", "", 0, "t^2 / 2"},
                 {"weights_at", Shape::other, "The weights at each of them; span, grows.", "", 0,
                  "t^2 / 2"},
-                {"rows", Shape::other, "Rates and coefficients of each; span, grows.", "", 0,
+                {"row_facts", Shape::other, "Rates and coefficients of each; span, grows.", "", 0,
                  "5 t"}},
       .stages =
           [](const Values& o) {

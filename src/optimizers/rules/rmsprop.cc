@@ -14,7 +14,8 @@ Declaration declare_rmsprop() {
       .state_bytes = "4 d",
       .options = {rate("lr", 0.01, "The step; torch's default."),
                   number("beta2", 0.99, Range::fraction,
-                         "Of the average of squared gradients; torch calls it alpha."),
+                         "Of the average of squared gradients; torch calls it alpha.")
+                      .in_torch("alpha"),
                   number("eps", 1e-8, Range::non_negative,
                          "Added to the root of v; torch's default.")},
       .state = {{"v", Shape::like_weights, "The average of squared gradients.", "square_avg"}},
@@ -25,7 +26,7 @@ Declaration declare_rmsprop() {
           },
       .tuning = lr_tuning(1e-4, 0.1, true),
       .torch_decouples = false,
-      .torch_positional = {"lr", "beta2", "eps", "weight_decay"},
+      .torch_positional = {"lr", "alpha", "eps", "weight_decay"},
       .torch_counterpart = "torch.optim.RMSprop, without momentum and centered",
   };
 }

@@ -5,14 +5,13 @@
 
 #include <tandem/errors.h>
 #include <tandem/optimizer.h>
-#include <tandem/torch/named_state.h>
 #include <tandem/torch/options.h>
+#include <tandem/torch/state.h>
 #include <torch/optim/optimizer.h>
 #include <torch/ordered_dict.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,8 +20,9 @@
 namespace tandem::optim {
 
 /// What all optimizers here share. On the CPU, for dense float, double and bfloat16 parameters; the
-/// state is double for double parameters and float for the others. Parameters without a gradient
-/// are passed by. A step that throws has changed neither weights nor state.
+/// state is double for double parameters and float for the others, in the tensors of state().
+/// Parameters without a gradient are passed by. A step that throws has changed neither weights nor
+/// state.
 class Optimizer : public torch::optim::Optimizer {
  public:
   ~Optimizer() override;
@@ -49,15 +49,12 @@ class Optimizer : public torch::optim::Optimizer {
   /// Throws StateError that names what does not fit, and changes nothing.
   void load_state(const std::string& path);
 
-  /// The same for those who keep states in a way of their own. Copies.
-  NamedState named_state(Owners owners) const;
-  void load_named_state(const NamedState& state, Owners owners);
-
   /// The name of the rule: "diag-to".
   const std::string& rule() const;
-  /// What the rule keeps of a parameter, by name and in the parameter's shape: "a" and "b" of
-  /// Diag-TO, "m" and "v" of Adam. Copies. Empty before the first step.
-  std::map<std::string, torch::Tensor> state_of(const torch::Tensor& parameter) const;
+  /// What state() has of a parameter, whose keys differ between versions of torch; nullptr before its
+  /// first step.
+  ParamState* state_of(const torch::Tensor& parameter);
+  const ParamState* state_of(const torch::Tensor& parameter) const;
   /// Norms over all, and the largest delta, of the last step of a trainable rule.
   Diagnostics last() const;
   std::size_t state_bytes() const;

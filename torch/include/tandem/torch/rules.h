@@ -200,7 +200,7 @@ using Adagrad = Rule<AdagradOptions>;
 class RMSPropOptions : public OptionsOf<RMSPropOptions> {
   TANDEM_TORCH_COMMON(RMSPropOptions, "rmsprop", 0.01, 0)
   // Of the average of squared gradients; torch calls it alpha.
-  TANDEM_TORCH_OPTION(double, beta2)
+  TANDEM_TORCH_OPTION(double, alpha)
   // Added to the root of v; torch's default.
   TANDEM_TORCH_OPTION(double, eps)
   // How state is kept: full is float (double for double weights), bfloat16 takes half the memory.
@@ -213,7 +213,7 @@ class RMSPropOptions : public OptionsOf<RMSPropOptions> {
   TANDEM_TORCH_OPTION(std::uint64_t, state_seed)
 
  private:
-  detail::Option<double> beta2_ = 0.99;
+  detail::Option<double> alpha_ = 0.99;
   detail::Option<double> eps_ = 1e-08;
   detail::Option<StateType> state_type_ = StateType::full;
   detail::Option<StateRounding> state_rounding_ = StateRounding::stochastic;

@@ -1,0 +1,462 @@
+# SPDX-License-Identifier: MIT
+"""Which parameters are stepped together, by what, and how their steps become one: everything is looked at
+before anything changes, on all machines. A plan holds until other parameters have gradients."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, Optional, Sequence
+
+import torch
+from torch import Tensor
+
+from . import _foreach, _fused, _lists, _sharding, _state
+from ._core import NonFiniteGradient
+from ._fused import Member
+from ._rules import RULES
+
+Gradients = Sequence[Optional[Tensor]]
+
+
+def _runs_fused(param: Tensor, backend: str) -> bool:
+    able = param.device.type == "cpu" and param.dtype in _fused.TYPES
+    return able and backend != "foreach"
+
+
+def _count(state: Optional[dict[str, Any]]) -> int:
+    """Steps that a parameter has made."""
+    step = state["step"] if state else 0
+    return 0 if isinstance(step, Tensor) and step.device.type == "meta" else int(step)
+
+
+class ForeachPart:
+    """Parameters that torch's own operations step together."""
+
+    def __init__(
+        self,
+        rule: str,
+        members: Sequence[Member],
+        settings: Sequence[Any],
+        states: Sequence[Optional[dict[str, Any]]],
+        shards: _sharding.Shards = None,
+    ) -> None:
+        self.rule, self.members, self.shards = rule, list(members), shards
+        self.settings = [settings[member.group] for member in members]
+        self.params = [member.param for member in members]
+        first = self.settings[0]
+        self.capturable: bool = first.capturable
+        self.checks = first.on_nonfinite != "ignore"
+        self.new_states: list[Optional[dict[str, Any]]] = [
+            None if state else _state.new_state(rule, param, one.group)
+            for param, state, one in zip(self.params, states, self.settings)
+        ]
+        self.keys = tuple(_state.array_keys(rule).values())
+        self.carried = tuple(_state.scalar_keys(rule))
+        self.kinds = [(param.device, param.dtype) for param in self.params]
+
+    def configure(self, settings: Sequence[Any], moved: dict[int, Any]) -> None:
+        """Options are looked up in every step."""
+
+    def prepare(self, optimizer: Any, gradients: Gradients) -> None:
+        self.states = [
+            new if new is not None else optimizer.state[param]
+            for param, new in zip(self.params, self.new_states)
+        ]
+        first = self.states[0]
+        for member, kind in zip(self.members, self.kinds):
+            found = (member.param.device, member.param.dtype)
+            if found != kind:
+                raise RuntimeError(
+                    f"{self.rule}: {member.name} was {kind[1]} on {kind[0]} when its state was made, and "
+                    f"is now {found[1]} on {found[0]}: move the state with it, or make a new optimizer"
+                )
+        options = []
+        for one in self.settings:
+            if self.capturable:
+                options.append({**one.group, **one.rates_now()})
+            else:
+                options.append(one.options_at(int(first["step"]) + 1))
+        unit: Any = None
+        if self.rule == "full-to":
+            unit = first.setdefault("unit", {})
+        elif self.rule == "block-to":
+            unit = [state.setdefault("unit", {}) for state in self.states]
+        self.bucket = _foreach.Bucket(
+            self.rule,
+            [_sharding.local(param) for param in self.params],
+            [
+                None if g is None else _sharding.local_gradient(g, param)
+                for g, param in zip(gradients, self.params)
+            ],
+            {key: [_sharding.local(state[key]) for state in self.states] for key in self.keys},
+            unit,
+            options,
+            first["step"] + 1,
+            self.settings[0].group["epoch"],
+            {key: first[key] for key in self.carried},
+        )
+
+    def gather(self) -> Tensor:
+        return _foreach.gather(self.bucket)
+
+    def apply(self, sums: Tensor, ok: Optional[Tensor]) -> None:
+        _foreach.apply(self.bucket, sums, ok)
+
+    def finish(self, optimizer: Any, ok: Optional[Tensor]) -> None:
+        if self.capturable:
+            for key in self.carried:  # the first has changed in place
+                for state in self.states[1:]:
+                    state[key].copy_(self.bucket.scalars[key])
+            made: Any = 1.0 if ok is None else ok.to(torch.float32)
+            _lists.add_number_([state["step"] for state in self.states], made)
+        else:
+            for state in self.states:
+                state["step"] += 1
+                state.update(self.bucket.scalars)
+        if self.rule == "block-to":
+            for state, param, one in zip(self.states, self.params, self.settings):
+                state["unit"]["block"] = min(int(one.group["block"]), param.numel())
+        if any(new is not None for new in self.new_states):
+            for param, new in zip(self.params, self.new_states):
+                if new is not None:
+                    optimizer.state[param] = new
+            self.new_states = [None] * len(self.params)
+
+
+class Plan:
+    """What a step does with the parameters that have gradients."""
+
+    def __init__(self, optimizer: Any, settings: Sequence[Any], gradients: Gradients) -> None:
+        self.rule: str = optimizer.rule
+        self.settings = settings
+        self.params = [p for group in optimizer.param_groups for p in group["params"]]
+        self.present = [gradient is not None for gradient in gradients]
+        self._place = {id(param): place for place, param in enumerate(self.params)}
+        members = [
+            Member(param, number, index, optimizer._name_of(number, index))
+            for number, group in enumerate(optimizer.param_groups)
+            for index, param in enumerate(group["params"])
+        ]
+        stepped = []
+        for member in members:
+            self._check_wrapper(member)
+        for member, gradient in zip(members, gradients):
+            if gradient is None or member.param.numel() == 0:
+                continue
+            self._check(member, gradient)
+            self._normalise(optimizer.state.get(member.param))
+            stepped.append(member)
+        #: Parts of one unit share their sums: by number.
+        self.units: list[list[Any]] = []
+        for unit in self._units(optimizer, members, stepped):
+            self.units.append([self._part(optimizer, *one) for one in self._cut(optimizer, unit)])
+        every = [part for unit in self.units for part in unit]
+        self.parts: list[_fused.Part] = [p for p in every if isinstance(p, _fused.Part)]
+        self.batches: list[ForeachPart] = [p for p in every if isinstance(p, ForeachPart)]
+        self._gradients_of = {
+            id(part): [self._place[id(param)] for param in part.params] for part in every
+        }
+        ordered: list[Any] = [*self.parts, *self.batches]
+        self.exchange = _sharding.Exchange(
+            [part.shards for part in ordered],
+            RULES[self.rule].weights_per_estimate == "d",
+            any(one.on_nonfinite != "ignore" for one in settings),
+            optimizer._ranks,
+        )
+        self._alone = len(every) == 1 and bool(self.parts) and not self.exchange.is_needed
+
+    # ---- Who steps with whom ---------------------------------------------------------------------
+
+    def _check_wrapper(self, member: Member) -> None:
+        """Raises RuntimeError for a piece of other parameters where the rule is not elementwise."""
+        if not _sharding.is_flat_shard(member.param):
+            return
+        if _state.has_unit(self.rule) or RULES[self.rule].weights_per_estimate == "d":
+            raise RuntimeError(
+                f"{self.rule}: {member.name} is a piece of FullyShardedDataParallel, which does not say "
+                f"what it is a part of, and {RULES[self.rule].class_name} treats weights together: use "
+                "FSDP2 (fully_shard), or an elementwise rule"
+            )
+
+    def _check(self, member: Member, gradient: Tensor) -> None:
+        """Raises RuntimeError that names a parameter that no rule here can step on."""
+        param, backend = member.param, self.settings[member.group].backend
+
+        def refuse(reason: str) -> RuntimeError:
+            return RuntimeError(f"{self.rule}: {member.name} {reason}")
+
+        if param.is_complex() or not param.is_floating_point():
+            raise refuse(f"is of type {param.dtype}, expected floating point")
+        if backend == "fused" and not _runs_fused(param, backend):
+            raise refuse(
+                f"is {param.dtype} on {param.device}, and the fused backend takes float, double and "
+                'bfloat16 on cpu; backend="foreach" takes all'
+            )
+        reason = _fused.obstacle(param, gradient) if param.device.type != "meta" else ""
+        if reason:
+            raise refuse(reason)
+        if not _sharding.is_sharded(param):
+            return
+        try:
+            _sharding.shards_of(param)
+        except ValueError as error:
+            raise refuse(str(error)) from None
+        if _state.has_unit(self.rule):
+            why = (
+                "its matrix is over all weights, which no machine has"
+                if self.rule == "full-to"
+                else "blocks would be cut where the shards are"
+            )
+            raise refuse(
+                f"is sharded ({_sharding.placements(param)}), and {RULES[self.rule].class_name} needs whole "
+                f"tensors: {why}. Elementwise rules and RankOneTO work on shards"
+            )
+
+    def _normalise(self, state: Optional[dict[str, Any]]) -> None:
+        """Counters of torch's own optimizers are tensors; here they are where steps are captured."""
+        if not state or any(one.capturable for one in self.settings):
+            return
+        for key in ("step", *_state.scalar_keys(self.rule)):
+            value = state.get(key)
+            if isinstance(value, Tensor) and value.device.type != "meta":
+                state[key] = float(value) if key == "mu_product" else int(value)
+
+    def _units(
+        self, optimizer: Any, members: Sequence[Member], stepped: Sequence[Member]
+    ) -> list[list[Member]]:
+        """Members of each unit, with those of a scope that have no gradient now."""
+        if RULES[self.rule].weights_per_estimate != "d":
+            if self.rule == "block-to":
+                return [[member] for member in stepped]
+            return [list(stepped)] if stepped else []
+
+        def scope_of(member: Member) -> Any:
+            scope = self.settings[member.group].scope
+            return {"whole": 0, "group": (member.group,), "tensor": (member.group, member.place)}[scope]
+
+        scopes: dict[Any, list[Member]] = {scope_of(member): [] for member in stepped}
+        if 0 in scopes and any(one.scope != "whole" for one in self.settings):
+            raise ValueError(
+                f'{self.rule}: groups differ in scope; with scope="whole" all must have it'
+            )
+        for member in members:
+            if scope_of(member) in scopes:
+                scopes[scope_of(member)].append(member)
+        return [self._scope(optimizer, scope) for scope in scopes.values()]
+
+    def _scope(self, optimizer: Any, scope: Sequence[Member]) -> list[Member]:
+        """Those of a scope that its matrix is over: what had a gradient, or wanted one, at its first
+        step."""
+
+        def has_gradient(member: Member) -> bool:
+            return self.present[self._place[id(member.param)]]
+
+        begun = [member for member in scope if optimizer.state.get(member.param)]
+        if not begun:
+            begun = [
+                member
+                for member in scope
+                if (member.param.requires_grad or has_gradient(member)) and member.param.numel() > 0
+            ]
+        known = {id(member.param) for member in begun}
+        for member in scope:
+            if has_gradient(member) and member.param.numel() > 0 and id(member.param) not in known:
+                raise RuntimeError(
+                    f"{self.rule}: {member.name} came after the first step of its scope, whose matrix "
+                    'has no place for it; scope="group" or scope="tensor" give later ones their own'
+                )
+        for member in begun:
+            first = begun[0]
+            if (member.param.dtype, member.param.device.type) != (
+                first.param.dtype,
+                first.param.device.type,
+            ):
+                raise RuntimeError(
+                    f"{self.rule}: {first.name} is {first.param.dtype} on {first.param.device} and "
+                    f"{member.name} {member.param.dtype} on {member.param.device}: parameters that "
+                    'share one matrix must be alike; scope="tensor" gives each its own'
+                )
+            if self.rule == "full-to" and not has_gradient(member):
+                raise RuntimeError(
+                    f"{self.rule}: {member.name} has no gradient, and Full-TO needs those of all "
+                    'parameters of a scope in each step; scope="tensor" gives each its own'
+                )
+        return begun
+
+    def _cut(
+        self, optimizer: Any, unit: Sequence[Member]
+    ) -> list[tuple[list[Member], _sharding.Shards, Any]]:
+        """The parts of a unit: what one call can step on."""
+        whole = RULES[self.rule].weights_per_estimate == "d"
+        parts: dict[Any, list[Member]] = {}
+        shards: dict[Any, _sharding.Shards] = {}
+        for member in unit:
+            cut = _sharding.shards_of(member.param)
+            fused = _runs_fused(member.param, self.settings[member.group].backend)
+            key: Any = (fused, cut)
+            if not whole:
+                steps = _count(optimizer.state.get(member.param))
+                key = (*key, member.group, member.param.dtype, member.param.device, steps)
+            parts.setdefault(key, []).append(member)
+            shards[key] = cut
+        return [(members, shards[key], key[0]) for key, members in parts.items()]
+
+    def _part(
+        self, optimizer: Any, members: Sequence[Member], shards: _sharding.Shards, fused: bool
+    ) -> Any:
+        kind = _fused.Part if fused else ForeachPart
+        states = [optimizer.state.get(member.param) or None for member in members]
+        return kind(self.rule, members, self.settings, states, shards)
+
+    # ---- Steps -----------------------------------------------------------------------------------
+
+    def fits(self, optimizer: Any, gradients: Gradients) -> bool:
+        """Whether the same parameters have gradients."""
+        params = [p for group in optimizer.param_groups for p in group["params"]]
+        return (
+            len(params) == len(self.params)
+            and all(map(operator.is_, params, self.params))
+            and [gradient is not None for gradient in gradients] == self.present
+        )
+
+    def configure(self, moved: dict[int, Any]) -> None:
+        for unit in self.units:
+            for part in unit:
+                part.configure(self.settings, moved)
+
+    def step(self, optimizer: Any, gradients: Gradients) -> None:
+        """One step of all parts. Raises Stale, and has changed nothing, where a new plan is needed."""
+        threads = torch.get_num_threads()
+        for part in self.parts:
+            given = [gradients[place] for place in self._gradients_of[id(part)]]
+            part.prepare(optimizer, given, threads, self.settings[part.members[0].group].maximize)
+        for batch in self.batches:
+            batch.prepare(
+                optimizer, [gradients[place] for place in self._gradients_of[id(batch)]]
+            )
+        if self._alone:
+            try:
+                self.parts[0].apply(None)
+            except NonFiniteGradient as error:
+                if self._decide(optimizer, gradients, [1.0], str(error)):
+                    return
+        elif not self._gather_and_apply(optimizer, gradients):
+            return
+        for part in self.parts:
+            part.finish(
+                optimizer, [gradients[place] is None for place in self._gradients_of[id(part)]]
+            )
+        for batch in self.batches:
+            batch.finish(optimizer, None)
+
+    def _gather_and_apply(self, optimizer: Any, gradients: Gradients) -> bool:
+        """False where the step is skipped."""
+        sums: list[Any] = [part.gather() for part in self.parts]
+        of_batches = [batch.gather() for batch in self.batches]
+        checked = [one[0] for part, one in zip(self.parts, sums) if part.checks]
+        # The one look at devices.
+        looks = [one[0] for batch, one in zip(self.batches, of_batches) if batch.checks]
+        checked += [float(one) for one in looks]
+        if self.exchange.is_needed:
+            rows = [torch.tensor(one, dtype=torch.float64) for one in sums] + of_batches
+            bad = torch.tensor(float(any(checked)), dtype=torch.float64)
+            found = self.exchange(rows, bad if self.exchange.agree else None)
+            checked = [] if found is None else [float(found)]
+            sums = [row.tolist() for row in rows[: len(sums)]]
+            of_batches = rows[len(sums) :]
+        if any(checked) and self._decide(optimizer, gradients, checked, ""):
+            return False
+        totals: dict[int, Any] = {id(part): one for part, one in zip(self.parts, sums)}
+        totals.update({id(batch): one for batch, one in zip(self.batches, of_batches)})
+        for unit in self.units:
+            shared: Any = totals[id(unit[0])]
+            if len(unit) > 1 and RULES[self.rule].weights_per_estimate == "d":
+                shared = _added(shared, [totals[id(part)] for part in unit[1:]])
+                for part in unit:
+                    totals[id(part)] = shared
+        for part in self.parts:
+            part.apply([0.0, *totals[id(part)][1:]])
+        for batch in self.batches:
+            batch.apply(totals[id(batch)], None)
+        return True
+
+    def _decide(
+        self, optimizer: Any, gradients: Gradients, found: Sequence[float], message: str
+    ) -> bool:
+        """Some gradient is not finite, here or on another machine: raises, or True to skip the step, on
+        all machines alike."""
+        every: list[Any] = [*self.parts, *self.batches]
+        policies = {self.settings[part.members[0].group].on_nonfinite for part in every}
+        if self.exchange.ranks is not None:  # which may have parameters of other groups
+            policies = {one.on_nonfinite for one in self.settings}
+        bad = self._first_nonfinite(gradients)
+        if message and bad is None:  # a rate that weights cannot take
+            raise RuntimeError(message)
+        if "raise" not in policies:
+            optimizer._count_skipped()
+            return True
+        if bad is None:
+            raise NonFiniteGradient(
+                f"{self.rule}: a gradient on another machine is not finite; no weights and no state "
+                "were changed"
+            )
+        raise NonFiniteGradient(
+            f"{self.rule}: the gradient of {bad[0]} is not finite at element {bad[1]}; no weights and "
+            "no state were changed"
+        )
+
+    def _first_nonfinite(self, gradients: Gradients) -> Optional[tuple[str, int]]:
+        """Name and element, in the order of the parameters."""
+        every: list[Any] = [*self.parts, *self.batches]
+        for part in sorted(every, key=lambda part: self._gradients_of[id(part)][0]):
+            if not part.checks:
+                continue
+            for member, place in zip(part.members, self._gradients_of[id(part)]):
+                gradient = gradients[place]
+                if gradient is None:
+                    continue
+                bad = torch.isfinite(_sharding.local(gradient)).logical_not().reshape(-1)
+                if bool(bad.any()):
+                    return member.name, int(bad.nonzero()[0, 0])
+        return None
+
+    def step_without_waiting(self, optimizer: Any, gradients: Gradients) -> None:
+        """The same where all parts are capturable: nothing is read on the host."""
+        ok: Optional[Tensor] = None
+        for batch in self.batches:
+            batch.prepare(
+                optimizer, [gradients[place] for place in self._gradients_of[id(batch)]]
+            )
+        rows = [batch.gather() for batch in self.batches]
+        looks = [row[0] for batch, row in zip(self.batches, rows) if batch.checks]
+        found: Optional[Tensor] = None
+        for one in looks:
+            found = one if found is None else found + one.to(found.device)
+        if self.exchange.is_needed:
+            found = self.exchange(rows, found)
+        if found is not None:
+            ok = found == 0
+        sums = {id(batch): row for batch, row in zip(self.batches, rows)}
+        for unit in self.units:
+            if len(unit) > 1 and RULES[self.rule].weights_per_estimate == "d":
+                shared = _added(sums[id(unit[0])], [sums[id(part)] for part in unit[1:]])
+                for part in unit:
+                    sums[id(part)] = shared
+        for batch in self.batches:
+            here = ok if ok is None else ok.to(batch.bucket.params[0].device)
+            batch.apply(sums[id(batch)], here)
+            batch.finish(optimizer, here)
+        if ok is not None:
+            optimizer._count_skipped(ok.logical_not())
+
+
+def _added(first: Any, others: Sequence[Any]) -> Any:
+    """Sums of the parts of a unit, added up."""
+    total = first
+    for one in others:
+        total = (
+            total + one.to(total.device)
+            if isinstance(total, Tensor)
+            else [x + y for x, y in zip(total, one)]
+        )
+    return total
