@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pathlib
+import time
+from typing import Callable
 
 import pytest
 import tandem
@@ -16,9 +19,32 @@ from models import batches, loss_of, make_model, train, weights
 OPTIMIZERS = {"diag-to": tandem.DiagonalTO, "ro-to": tandem.RankOneTO, "adam-to": tandem.AdamTO}
 
 
-def worker(rank: int, folder: str) -> None:
+LIMIT = 120  # seconds for both processes of a test; they take less than ten
+
+
+def in_group(rank: int, work: Callable[[int, str], None], folder: str) -> None:
+    """What a process does: meets the other one and works."""
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
+    work(rank, folder)
+    dist.barrier()
+    # Not the usual way out: torch 2.13 sometimes hangs in it, because DDP's reducer waits for a thread of
+    # Gloo's that waits for Python's lock.
+    os._exit(0)
+
+
+def run_on_two(work: Callable[[int, str], None], folder: pathlib.Path) -> None:
+    """Runs work(rank, folder) on two processes. One that fails or hangs fails the test."""
+    processes = mp.spawn(in_group, (work, str(folder)), nprocs=2, join=False)
+    end = time.monotonic() + LIMIT
+    while not processes.join(timeout=1):
+        if time.monotonic() > end:
+            for process in processes.processes:
+                process.kill()
+            pytest.fail(f"{work.__name__} took more than {LIMIT} s", pytrace=False)
+
+
+def train_in_parallel(rank: int, folder: str) -> None:
     for rule, make in OPTIMIZERS.items():
         model = make_model(torch.float64, seed=rank)  # DDP makes them equal
         parallel = torch.nn.parallel.DistributedDataParallel(model)
@@ -29,12 +55,11 @@ def worker(rank: int, folder: str) -> None:
             loss_of(parallel, (x[half], y[half])).backward()
             optimizer.step()
         torch.save(weights(model), f"{folder}/{rule}.{rank}")
-    dist.destroy_process_group()
 
 
 @pytest.mark.skipif(not dist.is_available(), reason="this torch has no torch.distributed")
 def test_two_processes_equal_one(tmp_path: pathlib.Path) -> None:
-    mp.spawn(worker, (str(tmp_path),), nprocs=2)
+    run_on_two(train_in_parallel, tmp_path)
     for rule, make in OPTIMIZERS.items():
         first, second = (torch.load(tmp_path / f"{rule}.{rank}") for rank in range(2))
         assert torch.equal(first, second)
@@ -54,11 +79,9 @@ SHARDED = {
 }
 
 
-def sharding_worker(rank: int, folder: str) -> None:
+def train_sharded_and_resume(rank: int, folder: str) -> None:
     from torch.distributed.optim import ZeroRedundancyOptimizer
 
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=2)
     data = batches(12, torch.float64)
 
     def make(rule: str) -> tuple[torch.nn.Module, ZeroRedundancyOptimizer]:
@@ -84,12 +107,11 @@ def sharding_worker(rank: int, folder: str) -> None:
         with pytest.raises(RuntimeError, match='inside ZeroRedundancyOptimizer.*scope="tensor"'):
             ZeroRedundancyOptimizer(model.parameters(), optimizer_class=cls, lr=0.02)
         cls(model.parameters(), lr=0.02)  # is not disturbed beside it
-    dist.destroy_process_group()
 
 
 @pytest.mark.skipif(not dist.is_available(), reason="this torch has no torch.distributed")
 def test_zero_redundancy_equals_one_process_and_resumes(tmp_path: pathlib.Path) -> None:
-    mp.spawn(sharding_worker, (str(tmp_path),), nprocs=2)
+    run_on_two(train_sharded_and_resume, tmp_path)
     for rule, (cls, options) in SHARDED.items():
         first, second = (torch.load(tmp_path / f"{rule}.{rank}") for rank in range(2))
         assert torch.equal(first, second)
