@@ -42,7 +42,11 @@ def launch(script: str, *arguments: object, processes: int = 2) -> str:
             out, err = process.communicate(timeout=LIMIT)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGTERM)  # torchrun then ends its processes
-            out, err = process.communicate(timeout=60)
+            try:
+                out, err = process.communicate(timeout=60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                out, err = process.communicate()
             pytest.fail(f"{script} took more than {LIMIT} s\n{out}\n{err}", pytrace=False)
     if process.returncode != 0:
         ours = err.split("torch/distributed/elastic/multiprocessing")[0]  # not torchrun's own trace
