@@ -96,8 +96,8 @@ void add_optimum(CLI::App& app, const Common& common, Job& job) {
   CLI::App* command =
       app.add_subcommand("optimum",
                          "Example: tandem optimum --data nsl-kdd --lambda 0.023\n\n"
-                         "The smallest loss that softmax regression can reach on a data set, "
-                         "found in double precision by L-BFGS.");
+                         "The smallest loss that softmax regression with cross entropy can reach "
+                         "on a data set, found in double precision by L-BFGS.");
   add_task_options(*command, options->task);
   command->add_option("--lambda", options->lambda, "lambda/2 |w|^2 is added to the loss")
       ->check(number(0, kMostNumber))

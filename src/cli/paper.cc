@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "cli/output.h"
 #include "cli/paper_lambda.h"
+#include "cli/paper_protocol.h"
 #include "cli/paper_rho.h"
 #include "cli/paper_theory.h"
 #include "cli/values.h"
@@ -102,6 +103,10 @@ int run_paper(const PaperOptions& options, const Common& common) {
     names.push_back(experiment.name);
     if (experiment.name != options.name) continue;
     if (options.name == "memory") return show_memory(options, common);
+    if (options.name == "protocol") return run_protocol(experiment, options, common);
+    if (options.name == "lambda" && options.report_loss != "total") {
+      throw std::invalid_argument("--report-loss is not an option of lambda");
+    }
     if (options.name == "lambda") return run_lambda(experiment, options, common);
     return run_rho(experiment, options, common);
   }
@@ -123,6 +128,14 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
       ->capture_default_str();
   command->add_option("--start", options->start, "Weights at the start, of logistic regression")
       ->check(CLI::IsMember({"normal", "zeros"}))
+      ->capture_default_str();
+  command->add_option("--loss", options->loss, "double-softmax: the softmax taken twice")
+      ->check(CLI::IsMember(problems::loss_names()))
+      ->capture_default_str();
+  command
+      ->add_option("--report-loss", options->report_loss,
+                   "total: what is minimised; data: without lambda/2 |w|^2")
+      ->check(CLI::IsMember(study::report_loss_names()))
       ->capture_default_str();
   command->add_option("--data", options->data, "Only these data sets");
   command->add_option("--out", options->out,

@@ -53,6 +53,13 @@ class Experiment {
       results_.note =
           "From weights of zero; the paper, whose figures stand beside, starts from N(0, 1). ";
     }
+    if (options.loss == "double-softmax") {
+      results_.note += "Cross entropy of a softmax that was taken twice. ";
+    }
+    if (options.report_loss == "data") {
+      results_.note +=
+          "The losses reported are without lambda/2 |w|^2, and settings were chosen by them. ";
+    }
     if (options.budget == "quick") results_.note += quick_note(specs_.front());
   }
 
@@ -73,6 +80,8 @@ class Experiment {
     if (!options_.out.empty()) {
       std::string name = options_.name;
       if (options_.start != "normal") name += "-" + options_.start;
+      if (options_.loss != "cross-entropy") name += "-" + options_.loss;
+      if (options_.report_loss != "total") name += "-" + options_.report_loss + "-loss";
       if (options_.budget == "quick") name += "-quick";
       const auto page = paper::write_paper(options_.out, name, results_);
       say(progress_, common_,
@@ -85,11 +94,12 @@ class Experiment {
 
  private:
   bool run_study(study::StudySpec spec, store::Store& store) {
-    auto runs = run_paper_study(std::move(spec),
-                                {.data_dir = options_.data_dir,
-                                 .memory = options_.memory << 20,
-                                 .command = results_.command},
-                                store, progress_, common_);
+    auto runs =
+        run_paper_study(std::move(spec),
+                        {.data_dir = options_.data_dir,
+                         .memory = options_.memory << 20,
+                         .command = results_.command},
+                        store, progress_, common_, study::parse_report_loss(options_.report_loss));
     if (!runs) return false;
     results_.studies.push_back(std::move(*runs));
     return true;

@@ -20,6 +20,8 @@ namespace tandem::cli {
 std::string command_text(const PaperOptions& options, const Common& common) {
   std::string text = fmt::format("tandem paper {} --budget {}", options.name, options.budget);
   if (options.start != "normal") text += " --start " + options.start;
+  if (options.loss != "cross-entropy") text += " --loss " + options.loss;
+  if (options.report_loss != "total") text += " --report-loss " + options.report_loss;
   for (const std::string& data : options.data) text += " --data " + shell_word(data);
   if (common.seed != Common{}.seed) text += fmt::format(" --seed {}", common.seed);
   return text;
@@ -37,6 +39,7 @@ std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& exper
     const auto& only = options.data;
     if (!only.empty() && std::find(only.begin(), only.end(), data) == only.end()) continue;
     if (options.start == "zeros") spec = paper::from_zeros(std::move(spec));
+    spec = paper::with_loss(std::move(spec), problems::parse_loss(options.loss));
     if (options.budget == "quick") spec = paper::quick(std::move(spec));
     specs.push_back(std::move(spec));
   }
@@ -65,7 +68,7 @@ void say(Progress& progress, const Common& common, const std::string& text) {
 std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
                                                 const study::RunOptions& options,
                                                 store::Store& store, Progress& progress,
-                                                const Common& common) {
+                                                const Common& common, study::ReportLoss loss) {
   const std::string name = spec.name;
   study::Runner runner(std::move(spec), options);
   say(progress, common,
@@ -92,7 +95,7 @@ std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
                     name, duration_text(timing.all), timing.member_epochs / timing.training,
                     100 * (1 - timing.training / timing.all), 100 * timing.store / timing.all));
   }
-  return study::load_study(store, name);
+  return study::load_study(store, name, loss);
 }
 
 }  // namespace tandem::cli

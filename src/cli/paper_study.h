@@ -22,6 +22,8 @@ struct PaperOptions {
   std::string name = {};               // of the experiment
   std::string budget = "quick";        // or "full"
   std::string start = "normal";        // or "zeros"
+  std::string loss = "cross-entropy";  // or "double-softmax"
+  std::string report_loss = "total";   // or "data"
   std::vector<std::string> data = {};  // only these; empty: all of the experiment
   std::filesystem::path store = "paper.db";
   std::filesystem::path data_dir = {};
@@ -49,6 +51,7 @@ void say(Progress& progress, const Common& common, const std::string& text);
 std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
                                                 const study::RunOptions& options,
                                                 store::Store& store, Progress& progress,
-                                                const Common& common);
+                                                const Common& common,
+                                                study::ReportLoss loss = study::ReportLoss::total);
 
 }  // namespace tandem::cli

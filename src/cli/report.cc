@@ -27,6 +27,7 @@ namespace {
 struct Options {
   std::filesystem::path store = "tandem.db";
   std::vector<std::string> studies;
+  std::string report_loss = "total";
   std::string format = "terminal";
   std::filesystem::path html;
   bool no_scripts = false;
@@ -51,6 +52,7 @@ std::string folder_name(std::string name) {
 std::string page_command(const Options& options) {
   std::string text = "tandem report --store " + shell_word(options.store.filename().string());
   for (const std::string& study : options.studies) text += " --study " + shell_word(study);
+  if (options.report_loss != "total") text += " --report-loss " + options.report_loss;
   return text + " --html " + shell_word(options.html.filename().string());
 }
 
@@ -72,7 +74,8 @@ int run_report(const Options& options, const Common& common) {
                     .command = page_command(options),
                     .studies = {}};
   for (const std::string& name : names) {
-    study::StudyRuns runs = study::load_study(store, name);
+    study::StudyRuns runs =
+        study::load_study(store, name, study::parse_report_loss(options.report_loss));
     const std::vector<study::Row> rows = study::compare(runs);
     const bool many = runs.tasks.size() > 1;
     if (common.json) {
@@ -124,6 +127,13 @@ void add_report(CLI::App& app, const Common& common, Job& job) {
                                          "Tables and figures of what a store holds.");
   command->add_option("--store", options->store, "The run store")->capture_default_str();
   command->add_option("--study", options->studies, "Which study; all unless given");
+  command
+      ->add_option(
+          "--report-loss", options->report_loss,
+          "total: what was minimised; data: without lambda/2 |w|^2, in tables, figures and "
+          "the choice of settings")
+      ->check(CLI::IsMember(study::report_loss_names()))
+      ->capture_default_str();
   command->add_option("--format", options->format, "Of the tables")
       ->check(CLI::IsMember({"terminal", "markdown", "latex", "csv"}))
       ->capture_default_str();

@@ -40,6 +40,7 @@ using Json = nlohmann::ordered_json;
 struct Options {
   TaskOptions task;
   std::string model = "logistic";
+  std::string loss = "cross-entropy";
   std::string optimizer = "diag-to";
   std::vector<std::string> lr, alpha, beta, decay;
   std::vector<std::string> options;
@@ -77,6 +78,8 @@ Json to_json(const train::Member& member, const train::Point& point, bool many,
   json["epoch"] = point.epoch;
   json["step"] = point.step;
   json["train_loss"] = number(point.train_loss);
+  json["data_loss"] = number(point.data_loss);
+  json["squared_norm"] = number(point.squared_norm);
   json["validation_loss"] = number(point.validation_loss);
   json["validation_accuracy"] = number(point.validation_accuracy);
   if (options.diagnose) {
@@ -132,6 +135,7 @@ class Run {
     auto task = std::make_shared<data::Task>(load_task(options_.task, common_.seed));
     for (const std::string& note : task->notes) say(note);
     const auto problem = models::make_problem(options_.model, task, options_.lambda,
+                                              problems::parse_loss(options_.loss),
                                               data::search_folders(options_.task.data_dir));
     say(fmt::format("{}, d = {}, {} training samples", problem->description(), problem->dimension(),
                     problem->samples()));
@@ -183,6 +187,10 @@ class Run {
   study::Optimum load_optimum(const data::Task& task) const {
     if (options_.model != "logistic") {
       throw std::invalid_argument("--optimum goes with --model logistic");
+    }
+    if (problems::parse_loss(options_.loss) != problems::Loss::cross_entropy) {
+      throw std::invalid_argument(
+          fmt::format("--optimum goes with --loss cross-entropy: {} is not convex", options_.loss));
     }
     std::ifstream stream(options_.optimum, std::ios::binary);
     if (!stream) {
@@ -346,6 +354,12 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       ->add_option(
           "--model", options->model,
           "logistic, ffn:WIDTH[,WIDTH...], resnet18, resnet50, or llama:CHECKPOINT[,train=PATTERN]")
+      ->capture_default_str();
+  command
+      ->add_option("--loss", options->loss,
+                   "Of logistic and ffn: double-softmax takes the softmax twice, as the paper may "
+                   "have done")
+      ->check(CLI::IsMember(problems::loss_names()))
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "A rule, or SOURCE+RULE")
       ->capture_default_str();

@@ -102,6 +102,19 @@ TEST(TableEncoder, StandardisesByTheTrainingRowsAlone) {
   EXPECT_EQ(encoder.categories(), (std::vector<std::size_t>{2}));
 }
 
+TEST(TableEncoder, ScalesToTheRangeOfTheTrainingRows) {
+  const Table table = csv("x,z,y\n1,7,0\n5,7,1\n2,7,1\n9,8,0\n");
+  const std::vector<std::size_t> train = {0, 1, 2};
+  const TableEncoder unit(table, train, Scaling::unit);
+  EXPECT_EQ(unit.constant(), 1U);
+  const Dataset data = unit.encode(table, all_rows(4), false);
+  const std::vector<float> expected = {0, 0, /**/ 1, 0, /**/ 0.25F, 0, /**/ 2, 1};
+  EXPECT_EQ(std::vector<float>(data.dense.data(), data.dense.data() + 8), expected);
+  const TableEncoder none(table, train, Scaling::none);
+  EXPECT_EQ(none.constant(), 0U);
+  EXPECT_EQ(none.encode(table, all_rows(4), false).dense[3], 7.0F);
+}
+
 TEST(TableEncoder, LeavesConstantColumnsAtZero) {
   const Table table = csv("x,z,y\n0.1,1,0\n0.1,2,1\n0.1,3,1\n");
   const TableEncoder encoder(table, all_rows(3));

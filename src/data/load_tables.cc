@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The recipes of tables: numbers standardised by the training rows, words one-hot encoded.
+// The recipes of tables: numbers scaled by the training rows, words one-hot encoded.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,17 +18,34 @@
 namespace tandem::data {
 namespace {
 
+struct Encoding {
+  bool bias = false;
+  Scaling scaling = Scaling::standard;
+};
+
+/// As the request says; asked for before files are looked for.
+Encoding encoding_of(const Request& request) {
+  const std::string& scale = request.choice("scale", {"standard", "unit", "none"});
+  return {.bias = request.flag("bias"),
+          .scaling = scale == "standard" ? Scaling::standard
+                     : scale == "unit"   ? Scaling::unit
+                                         : Scaling::none};
+}
+
 /// Encodes training rows, and either the rows of `test` or a random part of the same table.
-Task encode(const Request& request, const Table& table, const Table* test, bool bias,
-            bool standardize = true) {
+Task encode(const Request& request, const Encoding& encoding, const Table& table,
+            const Table* test) {
+  const auto [bias, scaling] = encoding;
   Task task;
   const double fraction = test == nullptr ? request.load.validation : 0;
   const Split split = split_rows(table.rows(), fraction, request.load.seed);
-  const TableEncoder encoder(table, split.train, standardize);
+  const TableEncoder encoder(table, split.train, scaling);
   task.train = encoder.encode(table, split.train, bias);
 
-  std::string note = fmt::format("inputs: {} numbers{}", encoder.numeric(),
-                                 standardize ? ", standardised by the training rows" : "");
+  const char* scaled = scaling == Scaling::standard ? ", standardised by the training rows"
+                       : scaling == Scaling::unit   ? ", from 0 to 1 in the training rows"
+                                                    : ", as they are";
+  std::string note = fmt::format("inputs: {} numbers{}", encoder.numeric(), scaled);
   if (encoder.constant() > 0) note += fmt::format(" ({} never change)", encoder.constant());
   const std::vector<std::size_t> categories = encoder.categories();
   if (categories.size() > 5) {
@@ -81,11 +98,11 @@ void join_classes(Table& table, std::uint32_t one) {
 
 Task load_covtype(const Request& request) {
   const bool two = request.choice("classes", {"7", "2"}) == "2";
-  const bool bias = request.flag("bias");
+  const Encoding encoding = encoding_of(request);
   const auto path = Locator(request.recipe, request.load.search).require("covtype.data.gz");
   Table table = read_file(path, read_covtype);
   if (two) join_classes(table, 1);
-  Task task = encode(request, table, nullptr, bias);
+  Task task = encode(request, encoding, table, nullptr);
   task.notes.insert(task.notes.begin(),
                     fmt::format("{} rows from {}, {}", table.rows(), path.string(),
                                 two ? "class 2 (lodgepole pine) against the rest" : "7 classes"));
@@ -94,7 +111,7 @@ Task load_covtype(const Request& request) {
 
 Task load_nsl_kdd(const Request& request) {
   const std::string& part = request.choice("split", {"test", "train20", "train"});
-  const bool bias = request.flag("bias");
+  const Encoding encoding = encoding_of(request);
   const Locator locator(request.recipe, request.load.search);
   std::filesystem::path path;
   if (part == "test") {
@@ -112,7 +129,7 @@ Task load_nsl_kdd(const Request& request) {
   if (part != "test" && (test_path = locator.find("KDDTest+.txt"))) {
     test = read_file(*test_path, read_nsl_kdd);
   }
-  Task task = encode(request, table, test ? &*test : nullptr, bias);
+  Task task = encode(request, encoding, table, test ? &*test : nullptr);
   task.notes.insert(task.notes.begin(), fmt::format("{} rows from {}, 2 classes: normal, attack",
                                                     table.rows(), path.string()));
   if (test) {
@@ -132,8 +149,8 @@ Task load_csv(const Request& request) {
     options.categorical.push_back(names.substr(0, end));
     names.erase(0, std::min(end + 1, names.size()));
   }
-  const bool standardize = request.flag("standardize");
-  const bool bias = request.flag("bias");
+
+  const Encoding encoding = encoding_of(request);
 
   const auto open = [&](const std::string& name) {
     std::optional<std::filesystem::path> path = find_packed(name);
@@ -153,7 +170,7 @@ Task load_csv(const Request& request) {
     test_name = test_source->name();
     test = read_csv(*test_source, options, &table);
   }
-  Task task = encode(request, table, test ? &*test : nullptr, bias, standardize);
+  Task task = encode(request, encoding, table, test ? &*test : nullptr);
   task.notes.insert(task.notes.begin(), fmt::format("{} rows from {}, {} classes", table.rows(),
                                                     source->name(), table.classes.size()));
   if (test) {

@@ -287,7 +287,7 @@ TEST(Recipes, CsvTakesItsOptions) {
   const Options options = {{"label", "class"},
                            {"separator", "semicolon"},
                            {"categorical", "code"},
-                           {"standardize", "off"},
+                           {"scale", "none"},
                            {"test", "b.csv"}};
   const Task task = load(folder, "csv:a.csv", options);
   EXPECT_EQ(task.train.features, 4U);

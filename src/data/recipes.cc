@@ -7,6 +7,8 @@ namespace tandem::data {
 namespace {
 
 const char* const kBias = "a column of ones, last";
+const char* const kScale =
+    "numbers by the training rows: standard (mean 0 and deviation 1), unit (from 0 to 1), none";
 
 std::vector<FileInfo> idx_files(const std::string& url, const std::vector<std::string>& packed,
                                 const std::vector<std::string>& content) {
@@ -76,7 +78,9 @@ Recipe covtype() {
           .unpacked = {},
           .page = "https://archive.ics.uci.edu/dataset/31/covertype",
           .reference = "Blackard and Dean 1999",
-          .options = {{"classes", "7", "2: class 2 against the rest"}, {"bias", "off", kBias}},
+          .options = {{"classes", "7", "2: class 2 against the rest"},
+                      {"scale", "standard", kScale},
+                      {"bias", "off", kBias}},
           .load = load_covtype};
 }
 
@@ -96,6 +100,7 @@ Recipe nsl_kdd() {
           .options = {{"split", "test",
                        "the rows to train on: test (KDDTest+, as the paper), train20, train; "
                        "the latter two are validated on KDDTest+"},
+                      {"scale", "standard", kScale},
                       {"bias", "on", kBias}},
           .load = load_nsl_kdd};
 }
@@ -214,7 +219,7 @@ Recipe csv() {
           .options = {{"label", "", "the column with the classes; empty: the last"},
                       {"separator", "comma", "comma, semicolon or tab"},
                       {"categorical", "", "columns whose numbers are names, with + between them"},
-                      {"standardize", "on", "numbers to mean 0 and deviation 1"},
+                      {"scale", "standard", kScale},
                       {"test", "none", "a file to validate on"},
                       {"bias", "on", kBias}},
           .load = load_csv};

@@ -46,28 +46,53 @@ std::vector<std::size_t> all_rows(std::size_t count) {
   return rows;
 }
 
-TableEncoder::TableEncoder(const Table& table, std::span<const std::size_t> rows,
-                           bool standardize) {
+namespace {
+
+/// Where a scaled column has its 0, and the length that becomes 1.
+struct Range {
+  double origin = 0;
+  double length = 0;
+};
+
+Range deviation_of(const std::vector<double>& numbers, std::span<const std::size_t> rows) {
   const auto count = static_cast<double>(rows.size());
+  // Relative to the first value: a column of one value then has a variance of exactly 0.
+  const double base = rows.empty() ? 0 : numbers[rows.front()];
+  double sum = 0;
+  for (const std::size_t row : rows) sum += numbers[row] - base;
+  const double mean = sum / count;
+  double squares = 0;
+  for (const std::size_t row : rows) {
+    const double deviation = numbers[row] - base - mean;
+    squares += deviation * deviation;
+  }
+  return {base + mean, std::sqrt(squares / count)};
+}
+
+Range extent_of(const std::vector<double>& numbers, std::span<const std::size_t> rows) {
+  if (rows.empty()) return {};
+  double least = numbers[rows.front()];
+  double greatest = least;
+  for (const std::size_t row : rows) {
+    least = std::min(least, numbers[row]);
+    greatest = std::max(greatest, numbers[row]);
+  }
+  return {least, greatest - least};
+}
+
+}  // namespace
+
+TableEncoder::TableEncoder(const Table& table, std::span<const std::size_t> rows, Scaling scaling) {
   for (std::size_t c = 0; c < table.columns.size(); ++c) {
     const Column& column = table.columns[c];
     if (column.categorical) continue;
     Numeric& numeric = numeric_.emplace_back(Numeric{.column = c});
-    if (!standardize) continue;
-    // Relative to the first value: a column of one value then has a variance of exactly 0.
-    const double base = rows.empty() ? 0 : column.numbers[rows.front()];
-    double sum = 0;
-    for (const std::size_t row : rows) sum += column.numbers[row] - base;
-    const double mean = sum / count;
-    double squares = 0;
-    for (const std::size_t row : rows) {
-      const double deviation = column.numbers[row] - base - mean;
-      squares += deviation * deviation;
-    }
-    numeric.mean = base + mean;
-    const double deviation = std::sqrt(squares / count);
-    if (deviation > 0 && std::isfinite(deviation)) {
-      numeric.scale = 1 / deviation;
+    if (scaling == Scaling::none) continue;
+    const Range range = scaling == Scaling::standard ? deviation_of(column.numbers, rows)
+                                                     : extent_of(column.numbers, rows);
+    numeric.origin = range.origin;
+    if (range.length > 0 && std::isfinite(range.length)) {
+      numeric.scale = 1 / range.length;
     } else {
       ++constant_;
     }
@@ -132,7 +157,7 @@ Dataset TableEncoder::encode(const Table& table, std::span<const std::size_t> ro
     const std::vector<double>& numbers = table.columns[numeric_[i].column].numbers;
     for (std::size_t r = 0; r < rows.size(); ++r) {
       data.dense[r * data.features + i] =
-          static_cast<float>((numbers[rows[r]] - numeric_[i].mean) * numeric_[i].scale);
+          static_cast<float>((numbers[rows[r]] - numeric_[i].origin) * numeric_[i].scale);
     }
   }
   for (const Categorical& categorical : categorical_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Rows of numbers and words with a class each, as CSV files hold them, and the encoder that makes
-// features of them: numbers are standardised with mean and deviation of the training rows, words
-// become one input for each that the training rows contain.
+// features of them: numbers are scaled by what the training rows have, words become one input for
+// each that the training rows contain.
 #pragma once
 
 #include <cstddef>
@@ -53,11 +53,18 @@ struct Table {
   std::size_t rows() const { return labels.size(); }
 };
 
+/// What becomes of numbers. A column that never changes becomes zeros, unless it is left as it is.
+enum class Scaling {
+  standard,  // mean 0 and deviation 1
+  unit,      // least 0 and greatest 1
+  none,      // as they are
+};
+
 class TableEncoder {
  public:
-  /// Learns from these rows of the table. Words are sorted; `standardize` false leaves numbers as
-  /// they are.
-  TableEncoder(const Table& table, std::span<const std::size_t> rows, bool standardize = true);
+  /// Learns from these rows of the table. Words are sorted.
+  TableEncoder(const Table& table, std::span<const std::size_t> rows,
+               Scaling scaling = Scaling::standard);
 
   /// Numeric columns first, then the categorical ones, each in the table's order, then a column of
   /// ones if `bias`. The table's columns must be of the same kinds. A word that was not learnt
@@ -77,7 +84,7 @@ class TableEncoder {
  private:
   struct Numeric {
     std::size_t column;
-    double mean = 0;
+    double origin = 0;
     double scale = 1;
   };
   struct Categorical {

@@ -139,6 +139,13 @@ struct Kernels {
                              const std::uint32_t* labels, std::size_t samples, T scale);
   SoftmaxLoss (*softmax_loss)(const T* logits, std::size_t row, std::size_t classes,
                               const std::uint32_t* labels, std::size_t samples);
+  /// The same for L = -log softmax(softmax(logits))_label. Returns the sum over samples of 1 less
+  /// the label's probability, which is at most the number of samples, or NaN when a logit is not
+  /// finite.
+  double (*double_softmax_gradient)(T* logits, std::size_t row, std::size_t classes,
+                                    const std::uint32_t* labels, std::size_t samples, T scale);
+  SoftmaxLoss (*double_softmax_loss)(const T* logits, std::size_t row, std::size_t classes,
+                                     const std::uint32_t* labels, std::size_t samples);
 };
 
 /// How many values a packed B takes.

@@ -396,20 +396,98 @@ TYPED_TEST(PopulationKernelsTest, SoftmaxLossEqualsItsTwin) {
   });
 }
 
+/// p = softmax(logits) of a sample, and q = softmax(p).
+template <class T>
+struct Twice {
+  std::vector<double> p, q;
+  double sum = 0;  // of exp(p)
+
+  Twice(const Logits<T>& logits, std::size_t n) {
+    for (std::size_t c = 0; c < logits.classes; ++c) {
+      p.push_back(std::exp(logits.at(c, n) - logits.largest(n)) / logits.sum(n));
+      sum += std::exp(p.back());
+    }
+    for (const double each : p) q.push_back(std::exp(each) / sum);
+  }
+};
+
+TYPED_TEST(PopulationKernelsTest, DoubleSoftmaxEqualsItsTwin) {
+  using T = TypeParam;
+  on_every_target([] {
+    for (const std::size_t classes : {1, 2, 3, 10}) {
+      for (const std::size_t samples : kSampleCounts) {
+        for (const double size : kLogitSizes) {
+          const Logits<T> logits(classes, samples, size);
+          const T scale = T{1} / static_cast<T>(samples);
+          auto out = logits.values;
+          const double rough = kernels<T>().double_softmax_gradient(
+              out.data(), logits.row, classes, logits.labels.data(), samples, scale);
+          const SoftmaxLoss loss = kernels<T>().double_softmax_loss(
+              logits.values.data(), logits.row, classes, logits.labels.data(), samples);
+          double rough_twin = 0;
+          double loss_twin = 0;
+          std::size_t correct = 0;
+          for (std::size_t n = 0; n < samples; ++n) {
+            const Twice<T> twice(logits, n);
+            const std::size_t label = logits.labels[n];
+            rough_twin += 1 - twice.p[label];
+            loss_twin += std::log(twice.sum) - twice.p[label];
+            correct += logits.at(label, n) == logits.largest(n) ? 1 : 0;
+            // dL/dz = p (dL/dp - p . dL/dp), dL/dp = q - e_label.
+            double common = -twice.p[label];
+            for (std::size_t c = 0; c < classes; ++c) common += twice.p[c] * twice.q[c];
+            for (std::size_t c = 0; c < classes; ++c) {
+              const double by_p = twice.q[c] - (c == label ? 1 : 0);
+              ASSERT_NEAR(out[c * logits.row + n],
+                          twice.p[c] * (by_p - common) * static_cast<double>(scale),
+                          16 * TestFixture::kEps * static_cast<double>(scale))
+                  << classes << " classes, " << samples << " samples at " << c << ", " << n;
+            }
+          }
+          const double magnitude = static_cast<double>(samples);
+          EXPECT_NEAR(rough, rough_twin, 64 * TestFixture::kEps * magnitude);
+          EXPECT_NEAR(loss.loss, loss_twin, 64 * TestFixture::kEps * 3 * magnitude);
+          EXPECT_EQ(loss.correct, correct);
+          for (std::size_t c = 0; c < classes; ++c) {
+            for (std::size_t n = samples; n < logits.row; ++n) {
+              EXPECT_EQ(out[c * logits.row + n], logits.values[c * logits.row + n]);
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+/// Of equal logits the first is the answer, in both losses.
+TYPED_TEST(PopulationKernelsTest, TheFirstOfEqualLogitsIsTheAnswer) {
+  using T = TypeParam;
+  on_every_target([] {
+    const std::vector<T> logits{1, 2, 2, 0};  // a class each, one sample
+    for (const std::uint32_t label : {0U, 1U, 2U, 3U}) {
+      const std::size_t expected = label == 1 ? 1 : 0;
+      EXPECT_EQ(kernels<T>().softmax_loss(logits.data(), 1, 4, &label, 1).correct, expected);
+      EXPECT_EQ(kernels<T>().double_softmax_loss(logits.data(), 1, 4, &label, 1).correct, expected);
+    }
+  });
+}
+
 TYPED_TEST(PopulationKernelsTest, ASampleHasTheSameSoftmaxAtAnyPlace) {
   using T = TypeParam;
   on_every_target([] {
     constexpr std::size_t kClasses = 7;
     const Logits<T> logits(kClasses, 100, 3);
     const T scale{0.25};
-    auto all = logits.values;
-    kernels<T>().softmax_gradient(all.data(), logits.row, kClasses, logits.labels.data(),
-                                  logits.samples, scale);
-    for (std::size_t n = 0; n < logits.samples; ++n) {
-      std::vector<T> alone(kClasses);
-      for (std::size_t c = 0; c < kClasses; ++c) alone[c] = logits.values[c * logits.row + n];
-      kernels<T>().softmax_gradient(alone.data(), 1, kClasses, logits.labels.data() + n, 1, scale);
-      for (std::size_t c = 0; c < kClasses; ++c) ASSERT_EQ(alone[c], all[c * logits.row + n]);
+    for (const auto gradient :
+         {kernels<T>().softmax_gradient, kernels<T>().double_softmax_gradient}) {
+      auto all = logits.values;
+      gradient(all.data(), logits.row, kClasses, logits.labels.data(), logits.samples, scale);
+      for (std::size_t n = 0; n < logits.samples; ++n) {
+        std::vector<T> alone(kClasses);
+        for (std::size_t c = 0; c < kClasses; ++c) alone[c] = logits.values[c * logits.row + n];
+        gradient(alone.data(), 1, kClasses, logits.labels.data() + n, 1, scale);
+        for (std::size_t c = 0; c < kClasses; ++c) ASSERT_EQ(alone[c], all[c * logits.row + n]);
+      }
     }
   });
 }
@@ -425,16 +503,21 @@ TYPED_TEST(PopulationKernelsTest, SoftmaxTellsOfLogitsThatAreNotFinite) {
       for (std::size_t c = 0; c < kClasses; ++c) {
         for (std::size_t n = 0; n < samples; ++n) {
           for (const T bad : {std::numeric_limits<T>::quiet_NaN(), infinity, -infinity}) {
-            auto logits = good.values;
-            logits[c * good.row + n] = bad;
-            const SoftmaxLoss loss = kernels<T>().softmax_loss(logits.data(), good.row, kClasses,
-                                                               good.labels.data(), samples);
-            EXPECT_FALSE(std::isfinite(loss.loss)) << "loss " << loss.loss << " with " << bad
-                                                   << " at " << c << ", " << n << " of " << samples;
-            const double rough = kernels<T>().softmax_gradient(logits.data(), good.row, kClasses,
-                                                               good.labels.data(), samples, T{1});
-            EXPECT_FALSE(std::isfinite(rough)) << "rough loss " << rough << " with " << bad
-                                               << " at " << c << ", " << n << " of " << samples;
+            const auto check = [&](auto loss_sum, auto gradient) {
+              auto logits = good.values;
+              logits[c * good.row + n] = bad;
+              const SoftmaxLoss loss =
+                  loss_sum(logits.data(), good.row, kClasses, good.labels.data(), samples);
+              EXPECT_FALSE(std::isfinite(loss.loss))
+                  << "loss " << loss.loss << " with " << bad << " at " << c << ", " << n << " of "
+                  << samples;
+              const double rough =
+                  gradient(logits.data(), good.row, kClasses, good.labels.data(), samples, T{1});
+              EXPECT_FALSE(std::isfinite(rough)) << "rough loss " << rough << " with " << bad
+                                                 << " at " << c << ", " << n << " of " << samples;
+            };
+            check(kernels<T>().softmax_loss, kernels<T>().softmax_gradient);
+            check(kernels<T>().double_softmax_loss, kernels<T>().double_softmax_gradient);
           }
         }
       }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The softmax of a member's logits and the gradient of its cross entropy, a vector of samples at a
-// time. Included once for each instruction set.
+// The softmax of a member's logits, the gradient of its cross entropy, and both for cross entropy of
+// a softmax that was taken twice; a vector of samples at a time. Included once for each instruction
+// set.
 #include "kernels/kernels.h"
 
 #if defined(TANDEM_KERNELS_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -90,6 +91,119 @@ SoftmaxLoss softmax_loss(const T* logits, std::size_t row, std::size_t classes,
     }
   });
   result.loss += sum_lanes<T>(logs);
+  return result;
+}
+
+/// The label's row of some samples' values, a vector of them.
+template <class T>
+HWY_INLINE Vec<T> at_labels(const T* values, std::size_t row, const std::uint32_t* labels,
+                            std::size_t count) {
+  HWY_ALIGN T own[hn::MaxLanes(Tag<T>())] = {};
+  for (std::size_t i = 0; i < count; ++i) own[i] = values[labels[i] * row + i];
+  return hn::Load(Tag<T>(), own);
+}
+
+// With p = softmax(z) and q = softmax(p): L = log sum exp(p) - p_y, dL/dp = q - e_y and
+// dL/dz = p (dL/dp - p . dL/dp). No p is above 1, so that the second softmax needs no shift.
+template <class T>
+double double_softmax_gradient(T* logits, std::size_t row, std::size_t classes,
+                               const std::uint32_t* labels, std::size_t samples, T scale) {
+  const Tag<T> d;
+  Vec<T> shortfall = hn::Zero(d);
+  const Vec<T> one = hn::Set(d, T{1});
+  const Vec<T> factor = hn::Set(d, scale);
+  for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&& store) HWY_ATTR {
+    const std::size_t count = std::min(hn::Lanes(d), samples - n);
+    const Vec<T> first = load(logits + n);
+    Vec<T> largest = first;
+    Vec<T> bad =
+        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
+    for (std::size_t c = 1; c < classes; ++c) {
+      const Vec<T> logit = load(logits + c * row + n);
+      largest = hn::Max(largest, logit);
+      bad = hn::Add(bad, hn::Sub(logit, logit));
+    }
+    Vec<T> sum = hn::Zero(d);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const Vec<T> e = hn::Exp(d, hn::Sub(load(logits + c * row + n), largest));
+      sum = hn::Add(sum, e);
+      store(e, logits + c * row + n);
+    }
+    const Vec<T> each = hn::Div(one, sum);
+    Vec<T> again = hn::Zero(d);     // sum of exp(p)
+    Vec<T> weighted = hn::Zero(d);  // sum of p exp(p)
+    for (std::size_t c = 0; c < classes; ++c) {
+      const Vec<T> p = hn::Mul(load(logits + c * row + n), each);
+      const Vec<T> e = hn::Exp(d, p);
+      again = hn::Add(again, e);
+      weighted = hn::MulAdd(p, e, weighted);
+      store(p, logits + c * row + n);
+    }
+    const Vec<T> inverse = hn::Div(one, again);
+    const Vec<T> own = at_labels(logits + n, row, labels + n, count);
+    // What every class has in common: p_y - p . q.
+    const Vec<T> common = hn::NegMulAdd(weighted, inverse, own);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const Vec<T> p = load(logits + c * row + n);
+      const Vec<T> slope = hn::MulAdd(hn::Exp(d, p), inverse, common);
+      store(hn::Mul(hn::Mul(p, factor), slope), logits + c * row + n);
+    }
+    HWY_ALIGN T label_share[hn::MaxLanes(Tag<T>())];
+    hn::Store(hn::Mul(own, factor), d, label_share);
+    for (std::size_t i = 0; i < count; ++i) logits[labels[n + i] * row + n + i] -= label_share[i];
+    // Lanes behind the end hold other things.
+    shortfall = hn::Add(shortfall,
+                        hn::IfThenElseZero(hn::FirstN(d, count), hn::Add(hn::Sub(one, own), bad)));
+  });
+  return sum_lanes<T>(shortfall);
+}
+
+template <class T>
+SoftmaxLoss double_softmax_loss(const T* logits, std::size_t row, std::size_t classes,
+                                const std::uint32_t* labels, std::size_t samples) {
+  const Tag<T> d;
+  SoftmaxLoss result;
+  Vec<T> total = hn::Zero(d);
+  for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&&) HWY_ATTR {
+    const std::size_t count = std::min(hn::Lanes(d), samples - n);
+    const Vec<T> first = load(logits + n);
+    Vec<T> largest = first;
+    Vec<T> bad =
+        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
+    for (std::size_t c = 1; c < classes; ++c) {
+      const Vec<T> logit = load(logits + c * row + n);
+      largest = hn::Max(largest, logit);
+      bad = hn::Add(bad, hn::Sub(logit, logit));
+    }
+    Vec<T> sum = hn::Zero(d);
+    for (std::size_t c = 0; c < classes; ++c) {
+      sum = hn::Add(sum, hn::Exp(d, hn::Sub(load(logits + c * row + n), largest)));
+    }
+    const Vec<T> each = hn::Div(hn::Set(d, T{1}), sum);
+    HWY_ALIGN T lane_labels[hn::MaxLanes(Tag<T>())] = {};
+    for (std::size_t i = 0; i < count; ++i) lane_labels[i] = static_cast<T>(labels[n + i]);
+    const Vec<T> label = hn::Load(d, lane_labels);
+    Vec<T> again = hn::Zero(d);
+    Vec<T> own = hn::Zero(d);
+    // Of classes with the same logit the first is the model's answer.
+    auto answered = hn::Lt(label, hn::Zero(d));
+    auto correct = answered;
+    for (std::size_t c = 0; c < classes; ++c) {
+      const Vec<T> logit = load(logits + c * row + n);
+      const Vec<T> p = hn::Mul(hn::Exp(d, hn::Sub(logit, largest)), each);
+      again = hn::Add(again, hn::Exp(d, p));
+      const auto is_label = hn::Eq(label, hn::Set(d, static_cast<T>(c)));
+      own = hn::IfThenElse(is_label, p, own);
+      const auto answer = hn::AndNot(answered, hn::Eq(logit, largest));
+      correct = hn::Or(correct, hn::And(answer, is_label));
+      answered = hn::Or(answered, answer);
+    }
+    const auto counted = hn::FirstN(d, count);
+    const Vec<T> loss = hn::Add(hn::Sub(hn::Log(d, again), own), bad);
+    total = hn::Add(total, hn::IfThenElseZero(counted, loss));
+    result.correct += hn::CountTrue(d, hn::And(counted, correct));
+  });
+  result.loss = sum_lanes<T>(total);
   return result;
 }
 

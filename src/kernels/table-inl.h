@@ -46,6 +46,8 @@ const Kernels<T>* table() {
       .sparse_scratch = &sparse_scratch<T>,
       .softmax_gradient = &softmax_gradient<T>,
       .softmax_loss = &softmax_loss<T>,
+      .double_softmax_gradient = &double_softmax_gradient<T>,
+      .double_softmax_loss = &double_softmax_loss<T>,
   };
   return &kTable;
 }

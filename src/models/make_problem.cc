@@ -62,10 +62,20 @@ void check_model(const std::string& model) {
   }
 }
 
+void check_loss(const std::string& model, problems::Loss loss) {
+  const std::string kind = model_kind(model);
+  if (loss == problems::Loss::cross_entropy || kind == "logistic" || kind == "ffn") return;
+  throw std::invalid_argument(fmt::format(
+      "Invalid loss '{}': {} has {} alone; others go with logistic and ffn:WIDTHS",
+      problems::loss_name(loss), kind, problems::loss_name(problems::Loss::cross_entropy)));
+}
+
 std::unique_ptr<Problem> make_problem(const std::string& model,
                                       std::shared_ptr<const data::Task> task, double lambda,
+                                      problems::Loss loss,
                                       const std::vector<std::filesystem::path>& search) {
   check_model(model);
+  check_loss(model, loss);
   const std::string kind = model_kind(model);
   if (kind == "llama") {
     return make_llama(parse_llama(model), *task, lambda, search).model;
@@ -76,9 +86,9 @@ std::unique_ptr<Problem> make_problem(const std::string& model,
   if (kind == "ffn") {
     const bool input_bias = !has_bias_column(task->train);
     return std::make_unique<problems::FeedForward>(std::move(task), parse_widths(model), lambda,
-                                                   input_bias);
+                                                   input_bias, loss);
   }
-  return std::make_unique<problems::SoftmaxRegression>(std::move(task), lambda);
+  return std::make_unique<problems::SoftmaxRegression>(std::move(task), lambda, loss);
 }
 
 }  // namespace tandem::models

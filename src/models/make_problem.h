@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "problems/loss.h"
 
 namespace tandem::models {
 
@@ -20,10 +21,14 @@ void check_model(const std::string& model);
 /// "logistic"; "ffn:100" and "ffn:100,50" for hidden layers; "resnet18" and "resnet50"; and
 /// "llama:CHECKPOINT" with options (llama_model.h), looked for below `search` too. The last two
 /// need the plug-in with LibTorch. Throws std::invalid_argument for anything else, and where the
-/// model does not go with the data.
+/// model does not go with the data or the loss: deep models have cross entropy alone.
 std::unique_ptr<Problem> make_problem(const std::string& model,
                                       std::shared_ptr<const data::Task> task, double lambda,
+                                      problems::Loss loss = problems::Loss::cross_entropy,
                                       const std::vector<std::filesystem::path>& search = {});
+
+/// Throws std::invalid_argument where the model does not have the loss.
+void check_loss(const std::string& model, problems::Loss loss);
 
 /// The model's kind without what follows a colon: "ffn".
 std::string model_kind(const std::string& model);

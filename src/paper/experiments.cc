@@ -129,6 +129,9 @@ const std::vector<PaperExperiment>& paper_experiments() {
        {"paper/strongly-convex-smallnorb.toml", "paper/strongly-convex-covtype.toml",
         "paper/strongly-convex-kdd.toml", "paper/strongly-convex-news20.toml",
         "paper/strongly-convex-mnist.toml"}},
+      {"protocol",
+       "How the paper may have run Table 2: losses, inputs, epochs and what is reported",
+       {"paper/protocol-kdd.toml", "paper/protocol-covtype.toml"}},
       {"convex",
        "Figures of training loss and its deviation over seeds, lambda = 0",
        {"paper/convex-covtype.toml", "paper/convex-kdd.toml", "paper/convex-mnist.toml",
@@ -210,6 +213,16 @@ StudySpec from_zeros(StudySpec study) {
     for (auto& [name, values] : optimizer.grid) {
       if (name == "alpha") values = {"0.01", "0.1"};
     }
+  }
+  return study;
+}
+
+StudySpec with_loss(StudySpec study, problems::Loss loss) {
+  if (loss == problems::Loss::cross_entropy) return study;
+  study.name += "-" + problems::loss_name(loss);
+  for (TaskSpec& task : study.tasks) {
+    models::check_loss(task.model, loss);
+    task.loss = loss;
   }
   return study;
 }

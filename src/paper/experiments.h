@@ -44,6 +44,9 @@ study::StudySpec quick(study::StudySpec study);
 /// std::invalid_argument for a net, which does not learn from zeros.
 study::StudySpec from_zeros(study::StudySpec study);
 
+/// The same with another loss, under another name. Throws std::invalid_argument for a deep model.
+study::StudySpec with_loss(study::StudySpec study, problems::Loss loss);
+
 /// Table 3: bytes of state.
 struct MemoryCell {
   std::string task;

@@ -30,7 +30,10 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
       EXPECT_EQ(study.optimizers.front().method, "adam");
       EXPECT_TRUE(study.optimizers.front().baseline);
       const bool deep = is_deep(experiment.name);
-      EXPECT_EQ(study.seeds.size(), deep ? 3U : 5U);
+      // A search trains whole grids on all seeds, and momentum on two optimizers' rates.
+      const bool search = experiment.name == "protocol";
+      EXPECT_EQ(study.measure_all, search);
+      EXPECT_EQ(study.seeds.size(), search ? 2U : deep ? 3U : 5U);
       for (const OptimizerSpec& optimizer : study.optimizers) {
         const std::size_t settings = study::expand(optimizer.method, optimizer.grid).size();
         if (deep) {  // equal budgets
@@ -42,7 +45,7 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
         }
         if (optimizer.ablation) continue;
         if (optimizer.method == "adam" || optimizer.method == "momentum") {
-          EXPECT_EQ(settings, 36U);
+          EXPECT_EQ(settings, search && optimizer.method == "momentum" ? 60U : 36U);
         }
         if (optimizer.method == "diag-to" || optimizer.method == "ro-to") {
           EXPECT_EQ(settings, 900U);

@@ -147,8 +147,9 @@ void relu_backward(const float* outputs, float* errors, std::size_t count) {
 class FeedForwardBatch : public Batch {
  public:
   FeedForwardBatch(const std::vector<Layer>& layers, const data::Dataset& data,
-                   std::span<const std::uint32_t> rows, bool sparse)
+                   std::span<const std::uint32_t> rows, bool sparse, Loss loss)
       : layers_(layers),
+        loss_(loss_kernels(loss)),
         row_(whole_panels(rows.size())),
         input_(make_input(data, rows, sparse, layers.front().bias)),
         ones_(row_, 1.0F) {
@@ -170,8 +171,8 @@ class FeedForwardBatch : public Batch {
     for (std::size_t m = 0; m < members; ++m) {
       forward(weights + m * dimension_, room);
       const kernels::SoftmaxLoss sum =
-          simd().softmax_loss(room.outputs[layers_.size() - 1].data(), row_, layers_.back().units,
-                              labels_.data(), labels_.size());
+          loss_.sum(room.outputs[layers_.size() - 1].data(), row_, layers_.back().units,
+                    labels_.data(), labels_.size());
       losses[m] = {sum.loss, sum.correct};
     }
   }
@@ -212,8 +213,8 @@ class FeedForwardBatch : public Batch {
     const std::size_t last = layers_.size() - 1;
     const auto samples = static_cast<double>(labels_.size());
     const double rough =
-        simd().softmax_gradient(room.outputs[last].data(), row_, layers_[last].units,
-                                labels_.data(), labels_.size(), static_cast<float>(1 / samples)) /
+        loss_.gradient(room.outputs[last].data(), row_, layers_[last].units, labels_.data(),
+                       labels_.size(), static_cast<float>(1 / samples)) /
         samples;
     std::swap(room.outputs[last], room.errors);
     weights += dimension_;
@@ -256,6 +257,7 @@ class FeedForwardBatch : public Batch {
   }
 
   const std::vector<Layer>& layers_;
+  LossKernels loss_;
   std::size_t row_;  // of outputs and errors
   std::size_t dimension_ = 0;
   std::unique_ptr<Input> input_;
@@ -266,8 +268,8 @@ class FeedForwardBatch : public Batch {
 }  // namespace
 
 FeedForward::FeedForward(std::shared_ptr<const data::Task> task, std::vector<std::size_t> hidden,
-                         double lambda, bool input_bias)
-    : task_(std::move(task)), lambda_(lambda) {
+                         double lambda, bool input_bias, Loss loss)
+    : task_(std::move(task)), lambda_(lambda), loss_(loss) {
   require_features(task_->train);
   mostly_zeros_ = mostly_zeros(task_->train);
   Layer layer{.inputs = task_->train.features, .units = 0, .bias = input_bias};
@@ -293,12 +295,12 @@ std::vector<std::size_t> FeedForward::segments() const {
 std::string FeedForward::description() const {
   std::string text = fmt::format("feed-forward net, {}", layers_.front().inputs);
   for (const Layer& layer : layers_) text += fmt::format("-{}", layer.units);
-  return text + (task_->train.sparse ? ", sparse" : "");
+  return text + (task_->train.sparse ? ", sparse" : "") + loss_note(loss_, task_->train.classes);
 }
 
 std::unique_ptr<Batch> FeedForward::batch(Part part, std::span<const std::uint32_t> rows) const {
   const data::Dataset& data = part == Part::train ? task_->train : *task_->validation;
-  return std::make_unique<FeedForwardBatch>(layers_, data, rows, mostly_zeros_);
+  return std::make_unique<FeedForwardBatch>(layers_, data, rows, mostly_zeros_, loss_);
 }
 
 }  // namespace tandem::problems

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A feed-forward net with ReLU units on a dense or sparse data set: cross entropy + lambda/2 |w|^2.
+// A feed-forward net with ReLU units on a dense or sparse data set: cross entropy, or another loss, +
+// lambda/2 |w|^2.
 // Each layer's weights are a matrix with a row a unit; its last column is the bias.
 #pragma once
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "problems/loss.h"
 
 namespace tandem::problems {
 
@@ -31,7 +33,7 @@ class FeedForward : public Problem {
   /// regression. `input_bias` gives the first layer a bias: for data that do not have a column of
   /// ones already. Throws std::invalid_argument for a width of 0.
   FeedForward(std::shared_ptr<const data::Task> task, std::vector<std::size_t> hidden,
-              double lambda, bool input_bias);
+              double lambda, bool input_bias, Loss loss = Loss::cross_entropy);
 
   /// One a layer.
   std::vector<std::size_t> segments() const override;
@@ -49,6 +51,7 @@ class FeedForward : public Problem {
  private:
   std::shared_ptr<const data::Task> task_;
   double lambda_;
+  Loss loss_;
   bool mostly_zeros_;  // then the first layer has sparse products
   std::vector<Layer> layers_;
 };

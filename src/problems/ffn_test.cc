@@ -113,7 +113,7 @@ double to_softmax(std::vector<double>& logits, std::uint32_t label) {
 }
 
 /// The loss of any net.
-Twin twin(const data::Dataset& dense, const std::vector<Layer>& layers, const Rows& rows,
+Twin twin(const data::Dataset& dense, const std::vector<Layer>& layers, Loss loss, const Rows& rows,
           const std::vector<double>& weights) {
   Twin result;
   for (const std::uint32_t n : rows) {
@@ -133,7 +133,8 @@ Twin twin(const data::Dataset& dense, const std::vector<Layer>& layers, const Ro
     }
     const auto guess = std::max_element(values.begin(), values.end()) - values.begin();
     result.correct += guess == dense.labels[n] ? 1 : 0;
-    result.loss += to_softmax(values, dense.labels[n]);
+    const double once = to_softmax(values, dense.labels[n]);
+    result.loss += loss == Loss::cross_entropy ? once : to_softmax(values, dense.labels[n]);
   }
   return result;
 }
@@ -200,11 +201,16 @@ struct Shape {
   Widths hidden;
   bool input_bias = false;
   bool sparse = false;
+  Loss loss = Loss::cross_entropy;
 };
 
 class FeedForwardTest : public ::testing::TestWithParam<Shape> {
  protected:
-  FeedForward problem_{make_task(GetParam().sparse), GetParam().hidden, 0, GetParam().input_bias};
+  Twin twin_of(const Rows& rows, const std::vector<double>& weights) const {
+    return twin(dense_->train, problem_.layers(), GetParam().loss, rows, weights);
+  }
+  FeedForward problem_{make_task(GetParam().sparse), GetParam().hidden, 0, GetParam().input_bias,
+                       GetParam().loss};
   std::shared_ptr<const data::Task> dense_ = make_task(false);
 };
 
@@ -216,6 +222,12 @@ const Shape kShapes[] = {
     {.name = "two", .hidden = {33, 5}, .input_bias = true},
     {.name = "two_sparse", .hidden = {8, 8}, .sparse = true},
     {.name = "three", .hidden = {7, 1, 9}},
+    {.name = "one_double_softmax", .hidden = {6}, .loss = Loss::double_softmax},
+    {.name = "two_sparse_double_softmax",
+     .hidden = {8, 8},
+     .input_bias = true,
+     .sparse = true,
+     .loss = Loss::double_softmax},
 };
 INSTANTIATE_TEST_SUITE_P(, FeedForwardTest, ::testing::ValuesIn(kShapes),
                          [](const auto& shape) { return shape.param.name; });
@@ -225,10 +237,15 @@ TEST_P(FeedForwardTest, LossesEqualTheirTwin) {
     const Rows rows = some_rows(count);
     const auto weights = some_weights(problem_, count);
     const Answer answer = ask(*problem_.batch(Problem::Part::train, rows), weights);
-    const Twin expected = twin(dense_->train, problem_.layers(), rows, in_double(weights));
+    const Twin expected = twin_of(rows, in_double(weights));
     EXPECT_NEAR(answer.sum.loss, expected.loss, kTolerance * static_cast<double>(count));
     EXPECT_EQ(answer.sum.correct, expected.correct);
     const double mean = expected.loss / static_cast<double>(count);
+    if (GetParam().loss == Loss::double_softmax) {
+      EXPECT_GE(answer.rough_loss, 0);
+      EXPECT_LE(answer.rough_loss, 1);
+      continue;
+    }
     EXPECT_LE(answer.rough_loss, mean + kTolerance);
     EXPECT_GE(answer.rough_loss, mean - std::log(kClasses) - kTolerance);
   }
@@ -240,7 +257,7 @@ TEST_P(FeedForwardTest, GradientEqualsFiniteDifferences) {
     const auto weights = some_weights(problem_, 4);
     const Answer answer = ask(*problem_.batch(Problem::Part::train, rows), weights);
     auto w = in_double(weights);
-    const auto loss = [&] { return twin(dense_->train, problem_.layers(), rows, w).loss; };
+    const auto loss = [&] { return twin_of(rows, w).loss; };
     for (std::size_t i = 0; i < w.size(); ++i) {
       constexpr double kStep = 1e-6;
       const double here = w[i];

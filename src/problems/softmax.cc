@@ -36,8 +36,9 @@ std::vector<std::uint32_t> labels_of(const data::Dataset& data,
 /// another.
 class SoftmaxBatch : public LinearBatch {
  public:
-  SoftmaxBatch(const data::Dataset& data, std::span<const std::uint32_t> rows)
+  SoftmaxBatch(const data::Dataset& data, std::span<const std::uint32_t> rows, Loss loss)
       : data_(data),
+        loss_(loss_kernels(loss)),
         labels_(labels_of(data, rows)),
         row_((rows.size() + simd().panel_width() - 1) / simd().panel_width() *
              simd().panel_width()) {}
@@ -61,8 +62,8 @@ class SoftmaxBatch : public LinearBatch {
     float* logits = scratch(members * classes() * row_);
     forward(members * classes(), weights, logits);
     for (std::size_t m = 0; m < members; ++m) {
-      const kernels::SoftmaxLoss sum = simd().softmax_loss(
-          logits + m * classes() * row_, row_, classes(), labels_.data(), labels_.size());
+      const kernels::SoftmaxLoss sum =
+          loss_.sum(logits + m * classes() * row_, row_, classes(), labels_.data(), labels_.size());
       losses[m] = {sum.loss, sum.correct};
     }
   }
@@ -88,19 +89,20 @@ class SoftmaxBatch : public LinearBatch {
  private:
   double to_coefficients(float* logits) const {
     const auto samples = static_cast<double>(labels_.size());
-    return simd().softmax_gradient(logits, row_, classes(), labels_.data(), labels_.size(),
-                                   static_cast<float>(1 / samples)) /
+    return loss_.gradient(logits, row_, classes(), labels_.data(), labels_.size(),
+                          static_cast<float>(1 / samples)) /
            samples;
   }
 
+  LossKernels loss_;
   std::vector<std::uint32_t> labels_;
   std::size_t row_;
 };
 
 class DenseBatch : public SoftmaxBatch {
  public:
-  DenseBatch(const data::Dataset& data, std::span<const std::uint32_t> rows)
-      : SoftmaxBatch(data, rows),
+  DenseBatch(const data::Dataset& data, std::span<const std::uint32_t> rows, Loss loss)
+      : SoftmaxBatch(data, rows, loss),
         by_feature_(kernels::packed_size(simd(), data.features, rows.size())) {
     for (const std::uint32_t row : rows)
       samples_.push_back(data.dense.data() + row * data.features);
@@ -133,8 +135,8 @@ class DenseBatch : public SoftmaxBatch {
 /// Costs time in proportion to the non-zeros; only the gradient itself is dense.
 class SparseBatch : public SoftmaxBatch {
  public:
-  SparseBatch(const data::Dataset& data, std::span<const std::uint32_t> rows)
-      : SoftmaxBatch(data, rows), nonzeros_(data, rows) {}
+  SparseBatch(const data::Dataset& data, std::span<const std::uint32_t> rows, Loss loss)
+      : SoftmaxBatch(data, rows, loss), nonzeros_(data, rows) {}
 
  protected:
   void forward(std::size_t count, const float* weights, float* logits) const override {
@@ -151,8 +153,9 @@ class SparseBatch : public SoftmaxBatch {
 
 }  // namespace
 
-SoftmaxRegression::SoftmaxRegression(std::shared_ptr<const data::Task> task, double lambda)
-    : task_(std::move(task)), lambda_(lambda) {
+SoftmaxRegression::SoftmaxRegression(std::shared_ptr<const data::Task> task, double lambda,
+                                     Loss loss)
+    : task_(std::move(task)), lambda_(lambda), loss_(loss) {
   require_features(task_->train);
   mostly_zeros_ = mostly_zeros(task_->train);
 }
@@ -162,15 +165,15 @@ std::vector<std::size_t> SoftmaxRegression::segments() const {
 }
 
 std::string SoftmaxRegression::description() const {
-  return fmt::format("softmax regression, {} x {}{}", task_->train.features, task_->train.classes,
-                     task_->train.sparse ? ", sparse" : "");
+  return fmt::format("softmax regression, {} x {}{}{}", task_->train.features, task_->train.classes,
+                     task_->train.sparse ? ", sparse" : "", loss_note(loss_, task_->train.classes));
 }
 
 std::unique_ptr<Batch> SoftmaxRegression::batch(Part part,
                                                 std::span<const std::uint32_t> rows) const {
   const data::Dataset& data = part == Part::train ? task_->train : *task_->validation;
-  if (mostly_zeros_) return std::make_unique<SparseBatch>(data, rows);
-  return std::make_unique<DenseBatch>(data, rows);
+  if (mostly_zeros_) return std::make_unique<SparseBatch>(data, rows, loss_);
+  return std::make_unique<DenseBatch>(data, rows, loss_);
 }
 
 }  // namespace tandem::problems

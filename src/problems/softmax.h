@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Softmax (multinomial logistic) regression on a dense or sparse data set: cross entropy + lambda/2
-// |w|^2. A member's weights are a matrix with a row a class. Two classes are two rows, as in the
-// paper.
+// Softmax (multinomial logistic) regression on a dense or sparse data set: cross entropy, or another
+// loss, + lambda/2 |w|^2. A member's weights are a matrix with a row a class. Two classes are two
+// rows, as in the paper.
 #pragma once
 
 #include <tandem/problem.h>
@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "problems/loss.h"
 
 namespace tandem::problems {
 
 class SoftmaxRegression : public Problem {
  public:
-  SoftmaxRegression(std::shared_ptr<const data::Task> task, double lambda);
+  SoftmaxRegression(std::shared_ptr<const data::Task> task, double lambda,
+                    Loss loss = Loss::cross_entropy);
 
   std::vector<std::size_t> segments() const override;
   std::size_t samples() const override { return task_->train.rows; }
@@ -33,6 +35,7 @@ class SoftmaxRegression : public Problem {
  private:
   std::shared_ptr<const data::Task> task_;
   double lambda_;
+  Loss loss_;
   bool mostly_zeros_;  // then batches have sparse products, whichever way the data are stored
 };
 
@@ -41,7 +44,8 @@ class SoftmaxRegression : public Problem {
 class LinearBatch : public Batch {
  public:
   virtual std::size_t classes() const = 0;
-  /// coefficients[c * row + n] = (softmax - one-hot label) / samples of sample n; row() apart.
+  /// coefficients[c * row + n] = the loss by logit c of sample n, / samples; row() apart. Of cross
+  /// entropy that is softmax - one-hot label.
   virtual std::size_t row() const = 0;
   virtual double coefficients(const float* weights, float* coefficients) const = 0;
   /// gradient = sum over n of coefficients[c][n] x_n.

@@ -142,6 +142,9 @@ std::string explanation(const study::StudyRuns& study, const std::vector<Row>& r
   if (study.pruned) {
     text += "Grids were pruned by successive halving: most settings were not trained to the end. ";
   }
+  if (study.report_loss == study::ReportLoss::data) {
+    text += "Training losses are without lambda/2 |w|^2, and settings were chosen by them. ";
+  }
   text += fmt::format(
       "Tuned on seed {}, measured on {} other{}. rho is (baseline's least loss - least loss) / "
       "baseline's least loss, positive where better; the mark is the paper's one-sided test (+ "

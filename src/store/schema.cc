@@ -234,6 +234,11 @@ CREATE TABLE lease (
   ends INTEGER NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX lease_of_study ON lease (study_id);
+)sql",
+    // Version 5: the training loss without its regulariser, and |w|^2.
+    R"sql(
+ALTER TABLE point ADD COLUMN data_loss;
+ALTER TABLE point ADD COLUMN squared_norm;
 )sql"};
 
 }  // namespace

@@ -71,7 +71,8 @@ double estimate_seconds(const StudySpec& study, const StudyPlan& plan, TaskLoade
         pace->second =
             measure_pace(study, task, *loader.problem(task.spec), optimizer.grid, executor);
       }
-      const auto runs = static_cast<double>(optimizer.tuning_members + study.seeds.size());
+      const auto runs =
+          static_cast<double>(optimizer.tuning_members + measured_runs(study, optimizer));
       all += runs * (static_cast<double>(task.steps) * pace->second.step +
                      static_cast<double>(study.epochs + 1) * pace->second.evaluation);
     }

@@ -55,7 +55,9 @@ std::vector<OptimizerRuns> in_order(std::vector<OptimizerRuns> found,
     if (specs[i].part_of.empty() || whole == found.end()) continue;
     parts[i] = restricted(*whole, specs[i]);
     const auto own = place_of(specs[i].label);
-    if (own != found.end()) parts[i].measured = std::move(own->measured);
+    if (own != found.end()) {
+      std::move(own->measured.begin(), own->measured.end(), std::back_inserter(parts[i].measured));
+    }
   }
   std::vector<OptimizerRuns> ordered;
   for (std::size_t i = 0; i < specs.size(); ++i) {
@@ -72,8 +74,19 @@ std::vector<OptimizerRuns> in_order(std::vector<OptimizerRuns> found,
   return ordered;
 }
 
+/// Measured runs are of what the least loss of another kind chose as well, or of the whole grid.
+void keep_the_chosen(OptimizerRuns& optimizer) {
+  const Run* best = best_of_grid(optimizer);
+  if (best == nullptr) return;
+  const auto others =
+      std::stable_partition(optimizer.measured.begin(), optimizer.measured.end(),
+                            [&](const Run& run) { return run.options == best->options; });
+  std::move(others, optimizer.measured.end(), std::back_inserter(optimizer.others));
+  optimizer.measured.erase(others, optimizer.measured.end());
+}
+
 TaskRuns load_task(const store::Store& store, const store::Task& stored,
-                   const std::vector<OptimizerSpec>& specs) {
+                   const std::vector<OptimizerSpec>& specs, ReportLoss loss) {
   TaskRuns task{.name = stored.key,
                 .data = stored.data,
                 .model = stored.model,
@@ -93,8 +106,18 @@ TaskRuns load_task(const store::Store& store, const store::Task& stored,
                     .state_bytes = member.state_bytes,
                     .points = std::move(member.points)});
   }
-  for (OptimizerRuns& optimizer : task.optimizers) optimizer.grid = grid_of(optimizer.tuned);
+  for (OptimizerRuns& optimizer : task.optimizers) {
+    optimizer.grid = grid_of(optimizer.tuned);
+    if (loss == ReportLoss::total) continue;
+    if (!report_data_loss(optimizer.tuned) || !report_data_loss(optimizer.measured)) {
+      throw std::invalid_argument(fmt::format(
+          "{}: the loss without lambda's part is not known: a version before 0.2 trained it",
+          task.name));
+    }
+  }
+  if (loss == ReportLoss::data) task.optimum.reset();  // of the whole loss
   task.optimizers = in_order(std::move(task.optimizers), specs);
+  for (OptimizerRuns& optimizer : task.optimizers) keep_the_chosen(optimizer);
   return task;
 }
 
@@ -109,12 +132,13 @@ store::Study find_study(const store::Store& store, const std::string& name) {
                   names.empty() ? ", which has none" : suggestion(name, names)));
 }
 
-StudyRuns load_study(const store::Store& store, const std::string& name) {
+StudyRuns load_study(const store::Store& store, const std::string& name, ReportLoss loss) {
   const store::Study study = find_study(store, name);
   const store::Progress progress = store.progress(study.id);
   StudyRuns runs{.name = study.name,
                  .pruned = study.pruned,
                  .complete = progress.units > 0 && progress.done == progress.units,
+                 .report_loss = loss,
                  .epochs = study.epochs,
                  .tune_seed = study.tune_seed,
                  .seeds = study.seeds,
@@ -127,7 +151,7 @@ StudyRuns load_study(const store::Store& store, const std::string& name) {
                  .tasks = {}};
   const std::vector<OptimizerSpec> optimizers = optimizers_of(study.text);
   for (const store::Task& task : store.tasks(study.id)) {
-    runs.tasks.push_back(load_task(store, task, optimizers));
+    runs.tasks.push_back(load_task(store, task, optimizers, loss));
     // Units that measure are added when tuning is done.
     for (const OptimizerRuns& optimizer : runs.tasks.back().optimizers) {
       if (best_of_grid(optimizer) != nullptr && optimizer.measured.size() < runs.seeds.size()) {

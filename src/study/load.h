@@ -10,7 +10,12 @@
 namespace tandem::study {
 
 /// Throws std::invalid_argument for a study that the store does not have, with a suggestion.
-StudyRuns load_study(const store::Store& store, const std::string& name);
+///
+/// With ReportLoss::data the loss without lambda's part stands in the place of the training loss,
+/// everywhere, and chooses among settings. Throws std::invalid_argument for a study of a version
+/// that did not keep it.
+StudyRuns load_study(const store::Store& store, const std::string& name,
+                     ReportLoss loss = ReportLoss::total);
 
 /// Likewise, but only what is stored of the study itself.
 store::Study find_study(const store::Store& store, const std::string& name);

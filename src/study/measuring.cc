@@ -19,12 +19,24 @@ void Measuring::add_all(Teller& teller) {
 }
 
 void Measuring::add(std::size_t task, std::size_t tuned, Teller& teller) {
-  if (added_.contains({task, tuned})) return;
+  if (study_.measure_all || added_.contains({task, tuned})) return;
   if (!store_.is_tuned(task_ids_[task], study_.optimizers[tuned].label)) return;
-  const OptimizerRuns runs = tuned_runs(task, tuned);
+  const OptimizerRuns total = tuned_runs(task, tuned);
+  OptimizerRuns data = total;
+  // Reports may leave lambda's part out, and then another setting may be the best.
+  const bool both = plan_.tasks[task].spec.lambda > 0 && report_data_loss(data.tuned);
   std::vector<store::Unit> units;
+  const auto choose_of = [&](std::size_t optimizer, std::vector<OptionMap>& measured) {
+    const auto least = choose(task, optimizer, total, ReportLoss::total, measured, units);
+    if (least) teller.set_best(task, optimizer, *least);
+    if (both) choose(task, optimizer, data, ReportLoss::data, measured, units);
+  };
+  std::vector<OptionMap> of_whole;
+  choose_of(tuned, of_whole);
   for (std::size_t o = 0; o < plan_.optimizers.size(); ++o) {
-    if (plan_.optimizers[o].tuned_by == tuned) choose(task, o, runs, teller, units);
+    if (o == tuned || plan_.optimizers[o].tuned_by != tuned) continue;
+    std::vector<OptionMap> measured = of_whole;  // what a part has of it need not be done again
+    choose_of(o, measured);
   }
   store_.add_units(study_id_, units);  // another process may have: then nothing is new
   added_.insert({task, tuned});
@@ -45,16 +57,18 @@ OptimizerRuns Measuring::tuned_runs(std::size_t task, std::size_t optimizer) con
   return runs;
 }
 
-void Measuring::choose(std::size_t task, std::size_t optimizer, const OptimizerRuns& tuned,
-                       Teller& teller, std::vector<store::Unit>& units) const {
+std::optional<double> Measuring::choose(std::size_t task, std::size_t optimizer,
+                                        const OptimizerRuns& tuned, ReportLoss loss,
+                                        std::vector<OptionMap>& measured,
+                                        std::vector<store::Unit>& units) const {
   const bool whole = plan_.optimizers[optimizer].tuned_by == optimizer;
-  const Run* best_of_all = best_of_grid(tuned);
   const OptimizerRuns part =
       whole ? OptimizerRuns{} : restricted(tuned, study_.optimizers[optimizer]);
-  const Run* best = whole ? best_of_all : best_of_grid(part);
-  if (best == nullptr) return;
-  if (const auto loss = min_loss(*best)) teller.set_best(task, optimizer, *loss);
-  if (!whole && best_of_all->options == best->options) return;  // measured there
+  const Run* best = best_of_grid(whole ? tuned : part);
+  if (best == nullptr) return std::nullopt;
+  const std::optional<double> least = min_loss(*best);
+  if (std::find(measured.begin(), measured.end(), best->options) != measured.end()) return least;
+  measured.push_back(best->options);
   const std::vector<train::Setting>& grid = plan_.optimizers[optimizer].grid;
   const auto chosen = std::find_if(grid.begin(), grid.end(), [&](const train::Setting& setting) {
     return resolved_options(setting) == best->options;
@@ -66,8 +80,9 @@ void Measuring::choose(std::size_t task, std::size_t optimizer, const OptimizerR
         study_.name, plan_.tasks[task].name, study_.optimizers[optimizer].label));
   }
   const auto more = measuring_units(study_, plan_, task, task_ids_[task], optimizer,
-                                    static_cast<std::size_t>(chosen - grid.begin()));
+                                    static_cast<std::size_t>(chosen - grid.begin()), loss);
   units.insert(units.end(), more.begin(), more.end());
+  return least;
 }
 
 }  // namespace tandem::study

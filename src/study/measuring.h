@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -32,8 +33,11 @@ class Measuring {
 
  private:
   OptimizerRuns tuned_runs(std::size_t task, std::size_t optimizer) const;
-  void choose(std::size_t task, std::size_t optimizer, const OptimizerRuns& tuned, Teller& teller,
-              std::vector<store::Unit>& units) const;
+  /// Adds the units of an optimizer's best setting, unless it is one of `measured`, to which it is
+  /// added. Returns its least loss; none where no setting was left.
+  std::optional<double> choose(std::size_t task, std::size_t optimizer, const OptimizerRuns& tuned,
+                               ReportLoss loss, std::vector<OptionMap>& measured,
+                               std::vector<store::Unit>& units) const;
 
   const StudySpec& study_;
   const StudyPlan& plan_;

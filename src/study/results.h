@@ -18,6 +18,16 @@ namespace tandem::study {
 
 // Members have initializers so that whoever makes one names only what it has.
 
+/// What is reported as training loss, and what settings are chosen by.
+enum class ReportLoss {
+  total,  // what is minimised: the mean loss + lambda/2 |w|^2
+  data,   // without lambda's part
+};
+/// "total" and "data", the default first.
+const std::vector<std::string>& report_loss_names();
+/// Throws std::invalid_argument for a name that is none of these.
+ReportLoss parse_report_loss(const std::string& name);
+
 /// One member on one seed.
 struct Run {
   OptionMap options = {};  // every option, resolved
@@ -36,6 +46,8 @@ struct OptimizerRuns {
   std::map<std::string, std::vector<std::string>> grid = {};  // options with more than one value
   std::vector<Run> tuned = {};                                // the whole grid, on the tuning seed
   std::vector<Run> measured = {};                             // the best of it, a run a seed
+  /// Measured runs of other settings: those that another loss would choose, or the whole grid.
+  std::vector<Run> others = {};
 };
 
 struct TaskRuns {
@@ -54,6 +66,7 @@ struct StudyRuns {
   std::string name = {};
   bool pruned = false;    // the grid was pruned by successive halving
   bool complete = false;  // nothing is left to do
+  ReportLoss report_loss = ReportLoss::total;
   std::size_t epochs = 0;
   std::uint64_t tune_seed = 0;
   std::vector<std::uint64_t> seeds = {};
@@ -65,5 +78,9 @@ struct StudyRuns {
   std::int64_t created = 0;  // seconds since 1970
   std::vector<TaskRuns> tasks = {};
 };
+
+/// Puts the loss without lambda's part in the place of train_loss. False, and nothing is changed,
+/// where a run does not have it: versions before 0.2 did not keep it.
+bool report_data_loss(std::vector<Run>& runs);
 
 }  // namespace tandem::study

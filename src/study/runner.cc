@@ -131,7 +131,7 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
             .study_id = stored.id,
             .owner = owner,
             .tasks = {}};
-  std::vector<store::Unit> units = tuning_units(study_, plan_, ids);
+  std::vector<store::Unit> units = population_units(study_, plan_, ids);
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     work.tasks[ids[t]] = t;
     if (plan_.tasks[t].has_optimum && !tasks[t].optimum) {

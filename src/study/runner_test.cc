@@ -2,6 +2,7 @@
 // Runs of whole studies: what is trained, chosen and measured, pruned and refused.
 #include "study/runner.h"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -195,6 +196,98 @@ alpha = 0.1
   EXPECT_EQ(table[with_best == "zero" ? 2 : 3].rho, table[1].rho);
 }
 
+/// With "all" every setting runs on every seed, as it would alone, and nothing is chosen.
+TEST_F(RunnerTest, WholeGridsAreMeasuredWhereAskedFor) {
+  const std::string text = study_text("epochs = 3\nmeasure = \"all\"", kOptimizers);
+  const Runner own = runner(text);
+  EXPECT_EQ(own.plan().members, 7U);
+  EXPECT_EQ(own.plan().runs, 14U);
+  EXPECT_EQ(own.plan().tuning.size(), 2U);
+  EXPECT_EQ(own.plan().measuring.size(), 4U);
+  const auto rows = run(text);
+  EXPECT_EQ(Store::open(path_, Store::Mode::read).progress(1).units, own.plan().units);
+  for (const auto& [label, count] : {std::pair("adam", 3U), std::pair("mine", 4U)}) {
+    EXPECT_EQ(of(rows, label, Phase::tune).size(), count);
+    EXPECT_EQ(of(rows, label, Phase::measure).size(), 2 * count);
+  }
+  for (const store::MemberRow& row : of(rows, "adam", Phase::measure)) {
+    expect_same(row, trained({{"adam", {{"lr", row.options.at("lr")}}}}, 3, row.seed).front());
+  }
+  const StudyRuns runs = load_study(Store::open(path_, Store::Mode::read), "s");
+  const OptimizerRuns& adam = runs.tasks.at(0).optimizers.at(0);
+  ASSERT_EQ(adam.measured.size(), 2U);  // of the best
+  EXPECT_EQ(adam.others.size(), 4U);
+  for (const study::Run& each : adam.measured) {
+    EXPECT_EQ(each.options, best_of_grid(adam)->options);
+  }
+}
+
+/// A setting may be the best with lambda's part and another without it: both are measured, and a
+/// report of either has its own.
+TEST_F(RunnerTest, TheBestByEitherLossIsMeasured) {
+  std::string text = study_text("epochs = 6\noptimum = false", R"(
+[[optimizer]]
+name = "sgd"
+baseline = true
+lr = [0.02, 0.1, 0.5]
+[[optimizer]]
+name = "momentum"
+lr = [0.02, 0.1, 0.5]
+)");
+  text.replace(text.find("lambda = 0.01"), 13, "lambda = 0.7");
+  run(text);
+  const Store store = Store::open(path_, Store::Mode::read);
+  const StudyRuns total = load_study(store, "s");
+  const StudyRuns data = load_study(store, "s", ReportLoss::data);
+  EXPECT_EQ(data.report_loss, ReportLoss::data);
+  bool differ = false;
+  for (std::size_t o = 0; o < 2; ++o) {
+    const OptimizerRuns& with = total.tasks.at(0).optimizers.at(o);
+    const OptimizerRuns& without = data.tasks.at(0).optimizers.at(o);
+    for (const OptimizerRuns* runs : {&with, &without}) {
+      ASSERT_EQ(runs->measured.size(), 2U);
+      for (const study::Run& each : runs->measured) {
+        EXPECT_EQ(each.options, best_of_grid(*runs)->options);
+      }
+    }
+    differ = differ || best_of_grid(with)->options != best_of_grid(without)->options;
+    for (std::size_t i = 0; i < with.tuned.size(); ++i) {
+      const train::Point& a = with.tuned[i].points.back();
+      const train::Point& b = without.tuned[i].points.back();
+      EXPECT_EQ(a.data_loss, b.train_loss);
+      EXPECT_EQ(a.train_loss, a.data_loss + 0.7 / 2 * a.squared_norm);
+    }
+  }
+  EXPECT_TRUE(differ) << "the test is to have a case where the losses choose differently";
+  EXPECT_TRUE(data.complete);
+}
+
+TEST_F(RunnerTest, RunsOfOlderVersionsHaveNoLossWithoutLambda) {
+  run(study_text("epochs = 1", kOptimizers));
+  SQLite::Database database(path_.string(), SQLite::OPEN_READWRITE);
+  database.exec("UPDATE point SET data_loss = NULL");
+  const Store store = Store::open(path_, Store::Mode::read);
+  EXPECT_NO_THROW(load_study(store, "s"));
+  try {
+    load_study(store, "s", ReportLoss::data);
+    ADD_FAILURE() << "no error";
+  } catch (const std::invalid_argument& error) {
+    EXPECT_NE(std::string(error.what()).find("a version before 0.2 trained it"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST_F(RunnerTest, ADoubleSoftmaxHasNoOptimum) {
+  std::string text = study_text("epochs = 2", kOptimizers);
+  text.replace(text.find("batch = 16"), 10, "batch = 16\nloss = \"double-softmax\"");
+  run(text);
+  const StudyRuns runs = load_study(Store::open(path_, Store::Mode::read), "s");
+  const TaskRuns& task = runs.tasks.at(0);
+  EXPECT_FALSE(task.optimum.has_value());
+  EXPECT_NE(task.name.find("loss=double-softmax"), std::string::npos) << task.name;
+  EXPECT_GT(best_of_grid(task.optimizers[0])->points.back().data_loss, 0.3132);  // the floor
+}
+
 TEST_F(RunnerTest, OptionsAreResolved) {
   const OptionMap options = resolved_options({"svrg+diag-to", {{"lr", "0.5"}}});
   EXPECT_EQ(options.at("lr"), "0.5");
@@ -268,7 +361,9 @@ TEST_F(RunnerTest, StatusAndTimingAddUp) {
   }));
   EXPECT_GT(calls, 0U);
   const Timing& timing = own.timing();
-  EXPECT_EQ(timing.member_epochs, 3 * (3 + 4 + 2 + 2));
+  const auto rows = store.members(store.tasks(store.find_study("s")->id).at(0).id, false);
+  EXPECT_GE(rows.size(), 3U + 4 + 2 + 2);  // more where the loss without lambda's part chose others
+  EXPECT_EQ(timing.member_epochs, 3 * static_cast<double>(rows.size()));
   EXPECT_GT(timing.training, 0);
   EXPECT_LE(timing.training + timing.store + timing.optimum + timing.waiting, timing.all);
 }

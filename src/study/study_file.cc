@@ -188,6 +188,8 @@ void read_task(Section& section, std::vector<TaskSpec>& tasks, std::set<std::str
   // Names are checked here, where the line is known; files and options when the data are read.
   section.check("data", [&] { data::find_recipe(task.data); });
   section.check("model", [&] { models::check_model(task.model); });
+  task.loss = problems::parse_loss(section.choice("loss", problems::loss_names()));
+  section.check("loss", [&] { models::check_loss(task.model, task.loss); });
   task.batch = section.count("batch", task.batch, 1);
   task.validation = section.value<double>("validation", 0, "a fraction below 1");
   if (!(task.validation >= 0 && task.validation < 1)) {
@@ -365,6 +367,12 @@ StudySpec parse_study(std::string_view text, const std::string& file) {
     throw top.expected_error(*top.find("prune"), "prune", "0 (keep all settings) or 2 and more");
   }
   study.diagnose = top.value<bool>("diagnose", false, "true or false");
+  study.measure_all = top.choice("measure", {"best", "all"}) == "all";
+  if (study.measure_all && study.prune != 0) {
+    throw top.error(*top.find("measure"),
+                    "Invalid measure: all, and a pruned grid is not trained "
+                    "to its end");
+  }
   study.optimum = top.value<bool>("optimum", true, "true or false");
   top.know("task");
   top.know("optimizer");
@@ -414,6 +422,9 @@ std::string task_name(const TaskSpec& task) {
   if (task.init == train::Init::zeros) name += " init=zeros";
   if (!task.shuffle) name += " shuffle=off";
   if (task.sampling == train::Sampling::independent) name += " sampling=independent";
+  if (task.loss != problems::Loss::cross_entropy) {
+    name += fmt::format(" loss={}", problems::loss_name(task.loss));
+  }
   return name;
 }
 
@@ -429,6 +440,7 @@ std::string canonical_text(const StudySpec& study) {
   line("prune", study.prune);
   line("diagnose", study.diagnose);
   line("optimum", study.optimum);
+  if (study.measure_all) line("measure", "all");
   // Commas stand in front, so that what is added at the end changes no line before it.
   text += "\"tasks\": [\n";
   for (const TaskSpec& task : study.tasks) {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "problems/loss.h"
 #include "study/grid.h"
 #include "train/trainer.h"
 
@@ -20,6 +21,7 @@ struct TaskSpec {
   std::map<std::string, std::string> data_options = {};
   double validation = 0;
   std::string model = "logistic";
+  problems::Loss loss = problems::Loss::cross_entropy;
   double lambda = 0;
   std::size_t batch = 64;
   train::Init init = train::Init::normal;
@@ -49,6 +51,8 @@ struct StudySpec {
   std::size_t prune = 0;
   /// Measure the error of estimators on the seeds that are measured.
   bool diagnose = false;
+  /// Train every setting on the measured seeds too, so that any choice can be made afterwards.
+  bool measure_all = false;
   /// Compute F* of logistic tasks with lambda > 0.
   bool optimum = true;
   std::vector<TaskSpec> tasks = {};  // a task for each lambda

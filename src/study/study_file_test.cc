@@ -367,10 +367,33 @@ TEST(StudyFile, ValuesOutOfRangeAreRefused) {
   expect_task("validation = nan", {"Invalid validation: nan", "a fraction below 1"});
   expect_task("init = \"ones\"", {"Invalid init", "ones", "normal or zeros"});
   expect_task("sampling = \"x\"", {"Invalid sampling", "epochs or independent"});
+  expect_task("loss = \"hinge\"", {"Invalid loss", "hinge", "cross-entropy or double-softmax"});
+  expect_task("model = \"resnet18\"\nloss = \"double-softmax\"",
+              {"Invalid loss 'double-softmax'", "resnet18 has cross-entropy alone"});
+  expect_top("measure = \"some\"", {"Invalid measure: some", "best or all"});
+  expect_error("prune = 2\nmeasure = \"all\"\n" + kTask + kAdam, 2,
+               {"Invalid measure: all", "pruned"});
   expect_optimizer("lr = []", 5, {"Invalid lr: an empty list"});
   expect_optimizer("lr = nan", 5, {"Invalid lr: nan", "expected a number"});
   expect_optimizer("lr = -1", 3, {"lr", "-1"});
   expect_optimizer("label = \"\"", 5, {"Invalid label"});
+}
+
+/// Studies of versions that knew neither key stay the same; others differ by them.
+TEST(StudyFile, LossAndMeasureArePartOfAStudyWhereTheyAreSaid) {
+  const StudySpec plain = parse_study(kTask + kAdam, "s.toml");
+  const std::string text = canonical_text(plain);
+  EXPECT_EQ(text.find("loss"), std::string::npos);
+  EXPECT_EQ(text.find("measure"), std::string::npos);
+  EXPECT_EQ(canonical_text(parse_study(
+                "measure = \"best\"\n" + kTask + "loss = \"cross-entropy\"\n" + kAdam, "s.toml")),
+            text);
+  const StudySpec other =
+      parse_study("measure = \"all\"\n" + kTask + "loss = \"double-softmax\"\n" + kAdam, "s.toml");
+  EXPECT_TRUE(other.measure_all);
+  EXPECT_EQ(other.tasks.front().loss, problems::Loss::double_softmax);
+  EXPECT_NE(canonical_text(other).find("loss=double-softmax"), std::string::npos);
+  EXPECT_NE(canonical_text(other).find("\"measure\": \"all\""), std::string::npos);
 }
 
 TEST(StudyFile, NothingIsThereTwice) {

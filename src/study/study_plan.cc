@@ -96,7 +96,8 @@ PlannedTask plan_task(const StudySpec& study, const TaskSpec& spec, TaskLoader& 
       .samples = problem->samples(),
       .dimension = problem->dimension(),
       .one_at_a_time = problem->session(study.tune_seed) != nullptr,
-      .has_optimum = study.optimum && spec.model == "logistic" && spec.lambda > 0,
+      .has_optimum = study.optimum && spec.model == "logistic" && spec.lambda > 0 &&
+                     spec.loss == problems::Loss::cross_entropy,  // the other is not convex
       .data_hash = hash_text(*data),
       .notes = data->notes,
       .steps = train::total_steps(*problem, train_options(study, spec, study.tune_seed)),
@@ -107,9 +108,10 @@ PlannedTask plan_task(const StudySpec& study, const TaskSpec& spec, TaskLoader& 
   return task;
 }
 
-/// The units that tune on one task; adds what they need to the plan's sums.
-std::vector<PlannedUnit> plan_tuning(const StudySpec& study, StudyPlan& plan, std::size_t t,
-                                     const Problem& problem, std::size_t memory) {
+/// The units that tune on one task, or train its whole grids on all seeds; adds what they need to
+/// the plan's sums.
+std::vector<PlannedUnit> plan_populations(const StudySpec& study, StudyPlan& plan, std::size_t t,
+                                          const Problem& problem, std::size_t memory) {
   const PlannedTask& task = plan.tasks[t];
   std::vector<PlannedUnit> units;
   for (std::size_t o = 0; o < plan.optimizers.size(); ++o) {
@@ -119,7 +121,7 @@ std::vector<PlannedUnit> plan_tuning(const StudySpec& study, StudyPlan& plan, st
                                               : runs_a_unit(task, o, kWorkAUnit, kMostMembersAUnit);
     for (std::size_t first = 0; first < count; first += each) {
       const std::size_t last = std::min(first + each, count);
-      units.push_back({t, o, first, last});
+      units.push_back({t, o, first, last, study.tune_seed});
       const std::vector<train::Setting> part(grid.begin() + static_cast<std::ptrdiff_t>(first),
                                              grid.begin() + static_cast<std::ptrdiff_t>(last));
       const train::Plan waves = train::make_plan(problem, part, memory, task.steps);
@@ -131,11 +133,23 @@ std::vector<PlannedUnit> plan_tuning(const StudySpec& study, StudyPlan& plan, st
       plan.waves += waves.waves.size();
       plan.peak_bytes = std::max(plan.peak_bytes, waves.peak_bytes);
     }
-    const std::size_t seeds = seeds_a_unit(study, task, o);
+    const std::size_t runs = measured_runs(study, plan.optimizers[o]);
     plan.members += count;
-    plan.runs += study.seeds.size();
+    plan.runs += runs;
+    plan.work += task.work[o] * static_cast<double>(count + runs);
+    if (study.measure_all) continue;
+    const std::size_t seeds = seeds_a_unit(study, task, o);
     plan.units += (study.seeds.size() + seeds - 1) / seeds;
-    plan.work += task.work[o] * static_cast<double>(count + study.seeds.size());
+  }
+  if (study.measure_all) {
+    const std::size_t tuning = units.size();
+    for (const std::uint64_t seed : study.seeds) {
+      for (std::size_t u = 0; u < tuning; ++u) {
+        units.push_back(units[u]);
+        units.back().seed = seed;
+      }
+    }
+    plan.waves *= study.seeds.size() + 1;
   }
   plan.units += units.size() + (task.has_optimum ? 1 : 0);
   return units;
@@ -156,43 +170,55 @@ std::size_t number_in(const Json& members, const char* name, std::size_t end) {
 
 }  // namespace
 
+std::size_t measured_runs(const StudySpec& study, const PlannedOptimizer& optimizer) {
+  return study.seeds.size() * (study.measure_all ? optimizer.tuning_members : 1);
+}
+
 StudyPlan plan_study(const StudySpec& study, TaskLoader& loader, std::size_t memory) {
   StudyPlan plan;
   plan.optimizers = plan_optimizers(study);
   plan.tasks.resize(study.tasks.size());
-  std::vector<std::vector<PlannedUnit>> tuning(study.tasks.size());
+  std::vector<std::vector<PlannedUnit>> populations(study.tasks.size());
   // The data of a task that comes first are read last, and are then at hand.
   for (std::size_t t = study.tasks.size(); t-- > 0;) {
     plan.tasks[t] = plan_task(study, study.tasks[t], loader);
-    tuning[t] = plan_tuning(study, plan, t, *loader.problem(study.tasks[t]), memory);
+    populations[t] = plan_populations(study, plan, t, *loader.problem(study.tasks[t]), memory);
   }
-  for (const auto& units : tuning)
-    plan.tuning.insert(plan.tuning.end(), units.begin(), units.end());
+  for (const auto& units : populations) {
+    for (const PlannedUnit& unit : units) {
+      (unit.seed == study.tune_seed ? plan.tuning : plan.measuring).push_back(unit);
+    }
+  }
   return plan;
 }
 
-std::vector<store::Unit> tuning_units(const StudySpec& study, const StudyPlan& plan,
-                                      const std::vector<std::int64_t>& task_ids) {
+std::vector<store::Unit> population_units(const StudySpec& study, const StudyPlan& plan,
+                                          const std::vector<std::int64_t>& task_ids) {
   std::vector<store::Unit> units;
-  for (const PlannedUnit& unit : plan.tuning) {
+  const auto add = [&](const PlannedUnit& unit, store::Phase phase, const std::string& what) {
     const PlannedTask& task = plan.tasks[unit.task];
     const std::string& label = study.optimizers[unit.optimizer].label;
     units.push_back(
         {.task_id = task_ids[unit.task],
-         .key = fmt::format("{}/{}/tune/{}", task.name, label, unit.first),
+         .key = fmt::format("{}/{}/{}/{}", task.name, label, what, unit.first),
          .optimizer = label,
-         .phase = store::Phase::tune,
-         .seed = study.tune_seed,
+         .phase = phase,
+         .seed = unit.seed,
          .members = Json{{"first", unit.first}, {"last", unit.last}}.dump(),
-         .place = place_of(unit.task, store::Phase::tune, unit.optimizer, unit.first),
+         .place = place_of(unit.task, phase, unit.optimizer, unit.first),
          .work = task.work[unit.optimizer] * static_cast<double>(unit.last - unit.first)});
+  };
+  for (const PlannedUnit& unit : plan.tuning) add(unit, store::Phase::tune, "tune");
+  for (const PlannedUnit& unit : plan.measuring) {
+    add(unit, store::Phase::measure, fmt::format("measure/{}", unit.seed));
   }
   return units;
 }
 
 std::vector<store::Unit> measuring_units(const StudySpec& study, const StudyPlan& plan,
                                          std::size_t task, std::int64_t id, std::size_t optimizer,
-                                         std::size_t setting) {
+                                         std::size_t setting, ReportLoss chosen_by) {
+  const bool total = chosen_by == ReportLoss::total;
   const PlannedTask& planned = plan.tasks[task];
   const std::string& label = study.optimizers[optimizer].label;
   const std::size_t each = seeds_a_unit(study, planned, optimizer);
@@ -202,12 +228,14 @@ std::vector<store::Unit> measuring_units(const StudySpec& study, const StudyPlan
     const std::vector<std::uint64_t> seeds(study.seeds.begin() + static_cast<std::ptrdiff_t>(s),
                                            study.seeds.begin() + static_cast<std::ptrdiff_t>(end));
     units.push_back({.task_id = id,
-                     .key = fmt::format("{}/{}/measure/{}", planned.name, label, study.seeds[s]),
+                     .key = fmt::format("{}/{}/measure{}/{}", planned.name, label,
+                                        total ? "" : " by data loss", study.seeds[s]),
                      .optimizer = label,
                      .phase = store::Phase::measure,
                      .seed = study.seeds[s],
                      .members = Json{{"setting", setting}, {"seeds", seeds}}.dump(),
-                     .place = place_of(task, store::Phase::measure, optimizer, s),
+                     .place = place_of(task, store::Phase::measure, optimizer,
+                                       s + (total ? 0 : study.seeds.size())),
                      .work = planned.work[optimizer] * static_cast<double>(seeds.size())});
   }
   return units;
@@ -237,13 +265,14 @@ UnitWork work_of(const StudySpec& study, const StudyPlan& plan, std::size_t task
     const std::vector<train::Setting>& grid = plan.optimizers[work.optimizer].grid;
     const Json members = Json::parse(unit.members);
     const bool tune = unit.phase == store::Phase::tune;
-    const std::size_t first = number_in(members, tune ? "first" : "setting", grid.size());
-    const std::size_t last = tune ? number_in(members, "last", grid.size() + 1) : first + 1;
+    const bool population = tune || study.measure_all;
+    const std::size_t first = number_in(members, population ? "first" : "setting", grid.size());
+    const std::size_t last = population ? number_in(members, "last", grid.size() + 1) : first + 1;
     if (last <= first) throw std::out_of_range(fmt::format("'last' is not above {}", first));
     work.settings.assign(grid.begin() + static_cast<std::ptrdiff_t>(first),
                          grid.begin() + static_cast<std::ptrdiff_t>(last));
-    work.seeds = tune ? std::vector<std::uint64_t>{unit.seed}
-                      : members.at("seeds").get<std::vector<std::uint64_t>>();
+    work.seeds = population ? std::vector<std::uint64_t>{unit.seed}
+                            : members.at("seeds").get<std::vector<std::uint64_t>>();
     for (const std::uint64_t seed : work.seeds) {
       const bool known = tune ? seed == study.tune_seed
                               : std::count(study.seeds.begin(), study.seeds.end(), seed) > 0;

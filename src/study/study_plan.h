@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/store.h"
+#include "study/results.h"
 #include "study/study_file.h"
 #include "study/task_loader.h"
 #include "train/trainer.h"
@@ -46,19 +47,26 @@ struct PlannedUnit {
   std::size_t optimizer = 0;
   std::size_t first = 0;  // settings of the grid
   std::size_t last = 0;
+  std::uint64_t seed = 0;
 };
 
 struct StudyPlan {
   std::vector<PlannedTask> tasks;
   std::vector<PlannedOptimizer> optimizers;
-  std::vector<PlannedUnit> tuning;
-  std::size_t members = 0;     // of all grids on all tasks
-  std::size_t runs = 0;        // that measure the best of them
+  std::vector<PlannedUnit> tuning;     // on the tuning seed
+  std::vector<PlannedUnit> measuring;  // of whole grids; else what tuning chooses is measured
+  std::size_t members = 0;             // of all grids on all tasks
+  /// That measure them, or the best of each grid. With lambda > 0 the settings that are best by
+  /// the loss without it are measured too, where they are others; these do not count here.
+  std::size_t runs = 0;
   std::size_t units = 0;       // of all kinds, when every grid has a setting that did not diverge
   std::size_t waves = 0;       // of the tuning units
   std::size_t peak_bytes = 0;  // of the largest wave, beyond the data
   double work = 0;             // of all members and runs
 };
+
+/// On all measured seeds, of one optimizer's grid on one task.
+std::size_t measured_runs(const StudySpec& study, const PlannedOptimizer& optimizer);
 
 /// Reads the data of every task. `memory` is for a wave of members. Throws std::invalid_argument
 /// and data::DataError.
@@ -66,12 +74,14 @@ StudyPlan plan_study(const StudySpec& study, TaskLoader& loader, std::size_t mem
 
 // Units as the store keeps them; `id` is the store's number of the task.
 
-std::vector<store::Unit> tuning_units(const StudySpec& study, const StudyPlan& plan,
-                                      const std::vector<std::int64_t>& task_ids);
-/// Runs of one setting of the optimizer's grid on the seeds that are measured.
+/// All that does not depend on what tuning chooses, without F*.
+std::vector<store::Unit> population_units(const StudySpec& study, const StudyPlan& plan,
+                                          const std::vector<std::int64_t>& task_ids);
+/// Runs of one setting of the optimizer's grid on the seeds that are measured: of the one that is
+/// best by this loss.
 std::vector<store::Unit> measuring_units(const StudySpec& study, const StudyPlan& plan,
                                          std::size_t task, std::int64_t id, std::size_t optimizer,
-                                         std::size_t setting);
+                                         std::size_t setting, ReportLoss chosen_by);
 store::Unit optimum_unit(const StudyPlan& plan, std::size_t task, std::int64_t id);
 
 /// What a unit says is to be done.

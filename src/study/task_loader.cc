@@ -40,8 +40,8 @@ std::shared_ptr<const data::Task> TaskLoader::data(const TaskSpec& task) {
 std::shared_ptr<const Problem> TaskLoader::problem(const TaskSpec& task) {
   if (const std::string name = task_name(task); name != made_ || problem_ == nullptr) {
     problem_.reset();
-    problem_ =
-        models::make_problem(task.model, data(task), task.lambda, data::search_folders(data_dir_));
+    problem_ = models::make_problem(task.model, data(task), task.lambda, task.loss,
+                                    data::search_folders(data_dir_));
     made_ = name;
   }
   return problem_;

@@ -27,6 +27,9 @@ struct Point {
   double estimator_error = std::numeric_limits<double>::quiet_NaN();  // |G - grad F|^2
   double batch_error = std::numeric_limits<double>::quiet_NaN();      // |g - grad F|^2
   double distance = std::numeric_limits<double>::quiet_NaN();         // |w - w*|^2
+  // NaN in stores of versions before 5. train_loss is data_loss + lambda/2 squared_norm.
+  double data_loss = std::numeric_limits<double>::quiet_NaN();     // without the regulariser
+  double squared_norm = std::numeric_limits<double>::quiet_NaN();  // |w|^2
 };
 
 template <class T>
@@ -52,9 +55,11 @@ inline constexpr std::tuple kPointFields{
     PointField<double>{"delta", &Point::delta, true},
     PointField<double>{"estimator_error", &Point::estimator_error, true},
     PointField<double>{"batch_error", &Point::batch_error, true},
-    PointField<double>{"distance", &Point::distance, true}};
+    PointField<double>{"distance", &Point::distance, true},
+    PointField<double>{"data_loss", &Point::data_loss, true},
+    PointField<double>{"squared_norm", &Point::squared_norm, true}};
 
-// Twelve fields of eight bytes: one that is in the struct and not in the list is noticed here.
+// Fourteen fields of eight bytes: one that is in the struct and not in the list is noticed here.
 static_assert(sizeof(Point) == 8 * std::tuple_size_v<decltype(kPointFields)>);
 
 /// Calls visit(field) for each, in order; visit takes it by value, so that `if constexpr` can ask it.

@@ -395,8 +395,9 @@ void Trainer::measure() {
     point.gradient_evaluations =
         entry.source != nullptr ? entry.source->evaluations() : steps_ * options_.batch;
     point.seconds = seconds_;
-    point.train_loss = train[place].loss / samples +
-                       problem_.lambda() / 2 * kernels::kernels<float>().dot(w, w, dimension_);
+    point.data_loss = train[place].loss / samples;
+    point.squared_norm = kernels::kernels<float>().dot(w, w, dimension_);
+    point.train_loss = point.data_loss + problem_.lambda() / 2 * point.squared_norm;
     constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
     const auto count = static_cast<double>(held_out);
     point.validation_loss = held_out > 0 ? validation[place].loss / count : kNone;

@@ -22,6 +22,9 @@ export interface Points {
   estimator_error?: Column;
   batch_error?: Column;
   distance?: Column;
+  /** The training loss without lambda's part, and |w|^2. */
+  data_loss?: Column;
+  squared_norm?: Column;
 }
 
 export interface Run {

@@ -100,12 +100,13 @@ py::dict to_python(const study::TaskRuns& task) {
 }
 
 /// Rows come as the JSON of `tandem report --json`, so that there is one list of their keys.
-py::dict load_study(const std::string& path, const std::string& name) {
+py::dict load_study(const std::string& path, const std::string& name,
+                    const std::string& report_loss) {
   std::optional<study::StudyRuns> runs;
   std::string rows = "[";
   {
     const py::gil_scoped_release release;
-    runs = study::load_study(open(path), name);
+    runs = study::load_study(open(path), name, study::parse_report_loss(report_loss));
     for (const study::Row& row : study::compare(*runs)) {
       rows += (rows.size() > 1 ? "," : "") +
               study::to_json(row).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -134,7 +135,7 @@ py::dict load_study(const std::string& path, const std::string& name) {
 
 void add_store(py::module_& module) {
   module.def("studies", &studies, py::arg("path"));
-  module.def("load_study", &load_study, py::arg("path"), py::arg("name"));
+  module.def("load_study", &load_study, py::arg("path"), py::arg("name"), py::arg("report_loss"));
 }
 
 }  // namespace tandem::python

@@ -52,10 +52,10 @@ py::dict to_python(const study::Status& status) {
 
 void run_study(const std::string& path, const std::string& name,
                const std::shared_ptr<data::Task>& data, const std::string& model,
-               const std::vector<double>& lambdas, std::size_t batch, bool zeros, bool shuffle,
-               const std::vector<Optimizer>& optimizers, std::size_t epochs,
-               std::uint64_t tune_seed, const std::vector<std::uint64_t>& seeds, std::size_t prune,
-               bool diagnose, bool optimum, std::size_t memory, int threads,
+               const std::string& loss, const std::vector<double>& lambdas, std::size_t batch,
+               bool zeros, bool shuffle, const std::vector<Optimizer>& optimizers,
+               std::size_t epochs, std::uint64_t tune_seed, const std::vector<std::uint64_t>& seeds,
+               std::size_t prune, bool diagnose, bool optimum, std::size_t memory, int threads,
                const py::object& progress) {
   study::StudySpec spec{.name = name,
                         .epochs = epochs,
@@ -67,6 +67,7 @@ void run_study(const std::string& path, const std::string& name,
   for (const double lambda : lambdas) {
     spec.tasks.push_back({.data = name,
                           .model = model,
+                          .loss = problems::parse_loss(loss),
                           .lambda = lambda,
                           .batch = batch,
                           .init = zeros ? train::Init::zeros : train::Init::normal,
@@ -103,10 +104,10 @@ void run_study(const std::string& path, const std::string& name,
 
 void add_study(py::module_& module) {
   module.def("run_study", &run_study, py::arg("path"), py::arg("name"), py::arg("task"),
-             py::arg("model"), py::arg("lambdas"), py::arg("batch"), py::arg("zeros"),
-             py::arg("shuffle"), py::arg("optimizers"), py::arg("epochs"), py::arg("tune_seed"),
-             py::arg("seeds"), py::arg("prune"), py::arg("diagnose"), py::arg("optimum"),
-             py::arg("memory"), py::arg("threads"), py::arg("progress"));
+             py::arg("model"), py::arg("loss"), py::arg("lambdas"), py::arg("batch"),
+             py::arg("zeros"), py::arg("shuffle"), py::arg("optimizers"), py::arg("epochs"),
+             py::arg("tune_seed"), py::arg("seeds"), py::arg("prune"), py::arg("diagnose"),
+             py::arg("optimum"), py::arg("memory"), py::arg("threads"), py::arg("progress"));
 }
 
 }  // namespace tandem::python

@@ -159,6 +159,7 @@ def compare(
     tune_seed: int = 0,
     baseline: str | None = None,
     model: str = "logistic",
+    loss: str = "cross-entropy",
     lambda_: float | Iterable[float] = 0.0,
     batch: int | None = None,
     validation: float | tuple[Any, Any] | None = None,
@@ -201,8 +202,11 @@ def compare(
         The label that `rho` is relative to; the first one if none is named.
     model : str
         ``"logistic"``, or ``"ffn:100"`` and ``"ffn:100,50"`` for hidden layers.
+    loss : {"cross-entropy", "double-softmax"}
+        Of a sample with logits z and label y: ``-log softmax(z)[y]``, or
+        ``-log softmax(softmax(z))[y]``, which is not convex and has no optimum for `gap`.
     lambda_ : float or list of float
-        The loss is the mean cross entropy + lambda/2 |w|^2, over all weights. Each is a task.
+        What is minimised is the mean loss + lambda/2 |w|^2, over all weights. Each is a task.
     batch : int, optional
         Samples a step; 64, or all where there are fewer.
     validation : float or (X, y), optional
@@ -220,7 +224,7 @@ def compare(
     diagnose : bool
         Measures the error of the estimators on the seeds that are measured.
     optimum : bool
-        Finds F* where lambda > 0 and the model is logistic, for `gap`.
+        Finds F* where lambda > 0, the model is logistic and the loss cross entropy, for `gap`.
     store : path, optional
         A run store to keep it in: the same call goes on from what is there. A temporary one
         otherwise.
@@ -308,6 +312,7 @@ def compare(
                 name=name,
                 task=task,
                 model=model,
+                loss=choice(loss, "loss", ("cross-entropy", "double-softmax")),
                 lambdas=lambdas,
                 batch=size,
                 zeros=choice(init, "init", ("normal", "zeros")) == "zeros",

@@ -52,12 +52,13 @@ def fit(
     progress: Callable[[float, float], object] | None,
 ) -> dict[str, Any]: ...
 def studies(path: str) -> list[dict[str, Any]]: ...
-def load_study(path: str, name: str) -> dict[str, Any]: ...
+def load_study(path: str, name: str, report_loss: str) -> dict[str, Any]: ...
 def run_study(
     path: str,
     name: str,
     task: Task,
     model: str,
+    loss: str,
     lambdas: list[float],
     batch: int,
     zeros: bool,

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from tandem.lab import _lab
 from tandem.lab._needs import needs
 from tandem.lab._table import table
+from tandem.lab._values import choice
 
 
 def _mean(values: tuple[float | None, ...]) -> float | None:
@@ -267,8 +268,9 @@ def _study(values: dict[str, Any]) -> Study:
     return Study(**values)
 
 
-def load_study(path: str, name: str) -> Study:
-    return _study(_lab.load_study(path, name))
+def load_study(path: str, name: str, report_loss: str = "total") -> Study:
+    choice(report_loss, "report_loss", ("total", "data"))
+    return _study(_lab.load_study(path, name, report_loss))
 
 
 @dataclass(frozen=True)
@@ -319,14 +321,18 @@ class Store:
     def names(self) -> tuple[str, ...]:
         return tuple(info.name for info in self.studies)
 
-    def study(self, name: str | None = None) -> Study:
-        """The study of that name; without a name, the only one."""
+    def study(self, name: str | None = None, report_loss: str = "total") -> Study:
+        """The study of that name; without a name, the only one.
+
+        With ``report_loss="data"`` training losses are those without lambda/2 |w|^2, everywhere and
+        in the choice of settings.
+        """
         if name is None:
             names = self.names
             if len(names) != 1:
                 raise ValueError(f"{self.path} has {len(names)} studies, name one of {names}")
             name = names[0]
-        return load_study(self.path, name)
+        return load_study(self.path, name, report_loss)
 
     def __getitem__(self, name: str) -> Study:
         if name not in self.names:

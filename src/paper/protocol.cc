@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: MIT
+#include "paper/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <tuple>
+
+#include "optimizers/text.h"
+
+namespace tandem::paper {
+namespace {
+
+using study::OptimizerRuns;
+using study::OptimizerSpec;
+using study::ReportLoss;
+using study::Run;
+using study::StudyRuns;
+using study::StudySpec;
+using study::TaskRuns;
+using study::TaskSpec;
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLeastToRate = 1e-3;
+constexpr double kMostAdamRate = 5e-3;
+
+/// A grid's runs as a table: a row a seed, a column a setting.
+using Grid = std::vector<std::vector<const Run*>>;
+/// The same with the least loss of each; NaN where the run ended before.
+using Losses = std::vector<std::vector<double>>;
+
+Grid grid_of(const OptimizerRuns& runs, const std::vector<std::uint64_t>& seeds,
+             const std::function<bool(const Run&)>& wanted) {
+  std::map<OptionMap, std::size_t> columns;
+  for (const Run& run : runs.tuned) {
+    if (wanted(run)) columns.emplace(run.options, columns.size());
+  }
+  Grid grid(seeds.size(), std::vector<const Run*>(columns.size(), nullptr));
+  for (const auto* list : {&runs.tuned, &runs.measured, &runs.others}) {
+    for (const Run& run : *list) {
+      const auto column = columns.find(run.options);
+      const auto seed = std::find(seeds.begin(), seeds.end(), run.seed);
+      if (column == columns.end() || seed == seeds.end()) continue;
+      grid[static_cast<std::size_t>(seed - seeds.begin())][column->second] = &run;
+    }
+  }
+  return grid;
+}
+
+double least_loss(const Run& run, const Protocol& protocol) {
+  double least = kNone;
+  std::size_t last = 0;
+  for (const train::Point& point : run.points) {
+    if (point.epoch == 0 || point.epoch > protocol.epochs) continue;
+    const double loss = protocol.report == ReportLoss::data ? point.data_loss : point.train_loss;
+    least = std::isnan(least) ? loss : std::min(least, loss);
+    last = point.epoch;
+  }
+  return last == protocol.epochs ? least : kNone;
+}
+
+Losses losses_of(const Grid& grid, const Protocol& protocol) {
+  Losses losses;
+  for (const auto& row : grid) {
+    std::vector<double>& values = losses.emplace_back();
+    for (const Run* run : row) {
+      values.push_back(run != nullptr ? least_loss(*run, protocol) : kNone);
+    }
+  }
+  return losses;
+}
+
+/// The column of the least loss; none where all diverged.
+std::optional<std::size_t> best_of(const std::vector<double>& losses) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < losses.size(); ++i) {
+    if (std::isnan(losses[i])) continue;
+    if (!best || losses[i] < losses[*best]) best = i;
+  }
+  return best;
+}
+
+ProtocolCell cell_of(const PaperCell& paper, const Losses& baseline, const Losses& ours) {
+  ProtocolCell cell{.optimizer = paper.optimizer, .lambda = paper.lambda, .paper = *paper.rho};
+  for (std::size_t chooser = 0; chooser < baseline.size(); ++chooser) {
+    const auto theirs = best_of(baseline[chooser]);
+    const auto own = best_of(ours[chooser]);
+    for (std::size_t seed = 0; seed < baseline.size(); ++seed) {
+      if (seed == chooser) continue;
+      const double loss = theirs ? baseline[seed][*theirs] : kNone;
+      const double rho = own ? (loss - ours[seed][*own]) / loss : kNone;
+      if (std::isfinite(rho)) {
+        cell.rhos.push_back(rho);
+      } else {
+        ++cell.diverged;
+      }
+    }
+  }
+  if (cell.rhos.empty()) return cell;
+  double sum = 0;
+  for (const double rho : cell.rhos) sum += rho;
+  cell.rho = sum / static_cast<double>(cell.rhos.size());
+  return cell;
+}
+
+void finish(ProtocolScore& score) {
+  double squares = 0;
+  for (const ProtocolCell& cell : score.cells) {
+    const double off = cell.rho.value_or(0) - cell.paper;
+    squares += off * off;
+    score.same_sign += cell.rho && *cell.rho * cell.paper > 0 ? 1 : 0;
+  }
+  score.distance = std::sqrt(squares / static_cast<double>(score.cells.size()));
+}
+
+const OptimizerRuns* find(const TaskRuns& task, const std::string& label) {
+  for (const OptimizerRuns& runs : task.optimizers) {
+    if (runs.label == label) return &runs;
+  }
+  return nullptr;
+}
+
+const OptimizerRuns& baseline_of(const TaskRuns& task) {
+  for (const OptimizerRuns& runs : task.optimizers) {
+    if (runs.baseline) return runs;
+  }
+  throw std::invalid_argument(fmt::format("{}: there is no baseline", task.name));
+}
+
+std::vector<std::uint64_t> seeds_of(const StudyRuns& runs) {
+  std::vector<std::uint64_t> seeds{runs.tune_seed};
+  seeds.insert(seeds.end(), runs.seeds.begin(), runs.seeds.end());
+  return seeds;
+}
+
+/// Which tasks differ in lambda alone.
+std::string key_of(const TaskSpec& task) {
+  TaskSpec any = task;
+  any.lambda = 0;
+  return study::task_name(any);
+}
+
+std::vector<std::size_t> epochs_of(const StudyRuns& runs) {
+  std::vector<std::size_t> epochs;
+  for (const std::size_t some : {1, 2, 3, 5, 10, 20, 50}) {
+    if (some < runs.epochs) epochs.push_back(some);
+  }
+  epochs.push_back(runs.epochs);
+  return epochs;
+}
+
+bool any(const Run&) { return true; }
+
+/// What one column of the paper is compared with.
+struct Column {
+  std::string label;  // of our optimizer
+  std::string paper;  // of the paper's
+  std::function<bool(const Run&)> wanted = any;
+};
+
+/// Adds the cells of one task to the scores of each protocol. The scores stand in the order of
+/// `protocols`.
+void add_cells(const TaskSpec& spec, const TaskRuns& task, const StudyRuns& runs,
+               const std::vector<Column>& columns, std::vector<ProtocolScore>& scores) {
+  const std::vector<std::uint64_t> seeds = seeds_of(runs);
+  const Grid baseline = grid_of(baseline_of(task), seeds, any);
+  for (const Column& column : columns) {
+    const OptimizerRuns* own = find(task, column.label);
+    const PaperCell* paper = paper_cell(spec.data, spec.model, spec.lambda, column.paper);
+    if (own == nullptr || paper == nullptr || !paper->rho) continue;
+    const Grid grid = grid_of(*own, seeds, column.wanted);
+    for (ProtocolScore& score : scores) {
+      score.cells.push_back(
+          cell_of(*paper, losses_of(baseline, score.protocol), losses_of(grid, score.protocol)));
+    }
+  }
+}
+
+void check(const StudySpec& spec) {
+  if (spec.measure_all) return;
+  throw std::invalid_argument(fmt::format(
+      "Study '{}' measures the best settings alone, expected measure = \"all\"", spec.name));
+}
+
+/// The task of the spec, by its name.
+const TaskSpec& spec_of(const StudySpec& spec, const TaskRuns& task) {
+  for (const TaskSpec& each : spec.tasks) {
+    if (study::task_name(each) == task.name) return each;
+  }
+  throw std::invalid_argument(fmt::format("Study '{}' has no task '{}'", spec.name, task.name));
+}
+
+bool nearer(const ProtocolScore& a, const ProtocolScore& b) { return a.distance < b.distance; }
+
+}  // namespace
+
+std::vector<ProtocolScore> score_protocols(const StudySpec& spec, const StudyRuns& runs) {
+  check(spec);
+  std::map<std::string, std::vector<ProtocolScore>> by_key;
+  for (const TaskRuns& task : runs.tasks) {
+    const TaskSpec& own = spec_of(spec, task);
+    std::vector<ProtocolScore>& scores = by_key[key_of(own)];
+    if (scores.empty()) {
+      for (const ReportLoss report : {ReportLoss::total, ReportLoss::data}) {
+        for (const std::size_t epochs : epochs_of(runs)) {
+          scores.push_back({.data = own.data,
+                            .protocol = {.loss = own.loss,
+                                         .data_options = own.data_options,
+                                         .report = report,
+                                         .epochs = epochs}});
+        }
+      }
+    }
+    add_cells(own, task, runs, {{"full-to", "full-to"}, {"diag-to", "diag-to"}, {"ro-to", "ro-to"}},
+              scores);
+  }
+  std::vector<ProtocolScore> all;
+  for (auto& [key, scores] : by_key) {
+    for (ProtocolScore& score : scores) {
+      if (score.cells.empty()) continue;
+      finish(score);
+      all.push_back(std::move(score));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), nearer);
+  return all;
+}
+
+double distance_of_zeros(const ProtocolScore& score) {
+  ProtocolScore zeros{.data = score.data, .protocol = score.protocol, .cells = score.cells};
+  for (ProtocolCell& cell : zeros.cells) cell.rho.reset();
+  finish(zeros);
+  return zeros.distance;
+}
+
+std::vector<MomentumScore> score_momentum(const StudySpec& spec, const StudyRuns& runs,
+                                          const Protocol& protocol) {
+  check(spec);
+  const auto rate_of = [](const Run& run) {
+    const auto lr = run.options.find("lr");
+    return lr == run.options.end() ? kNone : read_number(lr->second).value_or(kNone);
+  };
+  const std::vector<std::pair<std::string, std::function<bool(const Run&)>>> grids{
+      {"TO's rates", [&](const Run& run) { return rate_of(run) >= kLeastToRate; }},
+      {"Adam's rates", [&](const Run& run) { return rate_of(run) <= kMostAdamRate; }}};
+  std::vector<MomentumScore> all;
+  for (const OptimizerSpec& optimizer : spec.optimizers) {
+    if (optimizer.method != "momentum" && optimizer.method != "nesterov") continue;
+    for (const auto& [name, wanted] : grids) {
+      std::vector<ProtocolScore> scores(1);
+      for (const TaskRuns& task : runs.tasks) {
+        const TaskSpec& own = spec_of(spec, task);
+        if (own.loss != protocol.loss || own.data_options != protocol.data_options) continue;
+        scores.front().data = own.data;
+        scores.front().protocol = protocol;
+        add_cells(own, task, runs, {{optimizer.label, "momentum", wanted}}, scores);
+      }
+      if (scores.front().cells.empty()) continue;
+      finish(scores.front());
+      all.push_back({optimizer.label, name, std::move(scores.front())});
+    }
+  }
+  std::stable_sort(all.begin(), all.end(), [](const MomentumScore& a, const MomentumScore& b) {
+    return nearer(a.score, b.score);
+  });
+  return all;
+}
+
+StudySpec quick_protocol(StudySpec spec) {
+  spec.name += "-quick";
+  spec.epochs = std::min<std::size_t>(spec.epochs, 3);
+  std::vector<TaskSpec> few;
+  std::map<std::string, std::size_t> seen;
+  for (const TaskSpec& task : spec.tasks) {
+    if (++seen[key_of(task)] <= 2) few.push_back(task);
+  }
+  spec.tasks = std::move(few);
+  for (OptimizerSpec& optimizer : spec.optimizers) {
+    for (auto& [name, values] : optimizer.grid) {
+      // Every third rate; of the others the first and the third.
+      std::vector<std::string> kept;
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (name == "lr" ? i % 3 == 2 : i == 0 || i == 2) kept.push_back(values[i]);
+      }
+      if (!kept.empty()) values = kept;
+    }
+  }
+  return spec;
+}
+
+}  // namespace tandem::paper

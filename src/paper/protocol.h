@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// How the paper may have run its experiments: every protocol of a study that trains whole grids on
+// all seeds, scored by its distance to the paper's cells. The number of epochs and the loss that is
+// reported are chosen afterwards, from the same runs.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "paper/experiments.h"
+#include "problems/loss.h"
+#include "study/results.h"
+#include "study/study_file.h"
+
+namespace tandem::paper {
+
+struct Protocol {
+  problems::Loss loss = problems::Loss::cross_entropy;
+  std::map<std::string, std::string> data_options = {};  // bias, scale
+  study::ReportLoss report = study::ReportLoss::total;
+  std::size_t epochs = 0;
+};
+
+/// One of the paper's cells beside ours.
+struct ProtocolCell {
+  std::string optimizer;
+  double lambda = 0;
+  double paper = 0;                // rho
+  std::optional<double> rho = {};  // mean of `rhos`; none where there are none
+  /// Each seed in turn chooses the setting of either optimizer, and the others give a rho each.
+  std::vector<double> rhos = {};
+  std::size_t diverged = 0;  // pairs of seeds on which a chosen setting diverged
+};
+
+struct ProtocolScore {
+  std::string data;
+  Protocol protocol;
+  std::vector<ProtocolCell> cells = {};
+  /// Root of the mean square of (rho - paper's rho); a cell without a rho counts as rho = 0.
+  double distance = 0;
+  std::size_t same_sign = 0;  // cells
+};
+
+/// By rising distance, for the cells of Full-TO, Diag-TO and RO-TO that the study has. Throws
+/// std::invalid_argument for a study that did not train its whole grids on all seeds, or has no
+/// baseline.
+std::vector<ProtocolScore> score_protocols(const study::StudySpec& spec,
+                                           const study::StudyRuns& runs);
+
+/// The distance of a table of zeros: what a protocol has to beat.
+double distance_of_zeros(const ProtocolScore& score);
+
+/// A form of momentum and a grid of rates, against the paper's column of momentum.
+struct MomentumScore {
+  std::string form;  // the label of its optimizer
+  std::string grid;
+  ProtocolScore score;
+};
+
+/// Every form that the study has, with TO's rates and with Adam's, under one protocol; by rising
+/// distance.
+std::vector<MomentumScore> score_momentum(const study::StudySpec& spec,
+                                          const study::StudyRuns& runs, const Protocol& protocol);
+
+/// The same in minutes: two lambdas, thinned grids, fewer epochs.
+study::StudySpec quick_protocol(study::StudySpec spec);
+
+}  // namespace tandem::paper

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "paper/report/protocol_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tandem::paper {
+namespace {
+
+using report::Table;
+using study::ReportLoss;
+using Align = Table::Align;
+
+std::string thousandths(double value) { return fmt::format("{:.3g}", 1e3 * value); }
+
+std::string signed_thousandths(const std::optional<double>& value) {
+  return value ? fmt::format("{:+.3g}", 1e3 * *value) : "none";
+}
+
+std::string options_text(const Protocol& protocol) {
+  std::string text;
+  for (const auto& [name, value] : protocol.data_options) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
+}
+
+std::string report_text(ReportLoss report) {
+  return report == ReportLoss::total ? "with lambda's part" : "without lambda's part";
+}
+
+/// The nearest of each loss and each reported loss.
+std::vector<const ProtocolScore*> champions(const ProtocolSearch& search) {
+  std::vector<const ProtocolScore*> best;
+  std::set<std::pair<problems::Loss, ReportLoss>> seen;
+  for (const ProtocolScore& score : search.scores) {
+    if (seen.insert({score.protocol.loss, score.protocol.report}).second) best.push_back(&score);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::string protocol_text(const Protocol& protocol) {
+  return fmt::format("{}, loss {}, {}, {} epochs", problems::loss_name(protocol.loss),
+                     report_text(protocol.report), options_text(protocol), protocol.epochs);
+}
+
+Table nearest_table(const ProtocolSearch& search, std::size_t most) {
+  Table table({{"loss"},
+               {"reported"},
+               {"inputs"},
+               {"epochs", Align::right},
+               {"distance x 1e3", Align::right},
+               {"of that of zeros", Align::right},
+               {"same sign", Align::right}});
+  for (std::size_t i = 0; i < std::min(most, search.scores.size()); ++i) {
+    const ProtocolScore& score = search.scores[i];
+    table.add({problems::loss_name(score.protocol.loss), report_text(score.protocol.report),
+               options_text(score.protocol), std::to_string(score.protocol.epochs),
+               thousandths(score.distance),
+               fmt::format("{:.2f}", score.distance / distance_of_zeros(score)),
+               fmt::format("{} of {}", score.same_sign, score.cells.size())});
+  }
+  return table;
+}
+
+Table cells_table(const ProtocolSearch& search) {
+  const std::vector<const ProtocolScore*> best = champions(search);
+  std::vector<Table::Column> columns{
+      {"lambda", Align::right}, {"optimizer"}, {"the paper", Align::right}};
+  for (const ProtocolScore* score : best) {
+    columns.push_back({fmt::format("{}, {}, {}, T = {}", problems::loss_name(score->protocol.loss),
+                                   report_text(score->protocol.report),
+                                   options_text(score->protocol), score->protocol.epochs),
+                       Align::right});
+  }
+  Table table(columns);
+  if (best.empty()) return table;
+  for (std::size_t c = 0; c < best.front()->cells.size(); ++c) {
+    const ProtocolCell& paper = best.front()->cells[c];
+    std::vector<std::string> line{fmt::format("{}", paper.lambda), paper.optimizer,
+                                  signed_thousandths(paper.paper)};
+    for (const ProtocolScore* score : best) {
+      const ProtocolCell& cell = score->cells.at(c);
+      std::string text = signed_thousandths(cell.rho);
+      if (cell.diverged > 0 && cell.rho) {
+        text +=
+            fmt::format(" ({} of {} diverged)", cell.diverged, cell.diverged + cell.rhos.size());
+      }
+      line.push_back(std::move(text));
+    }
+    table.add(std::move(line));
+  }
+  return table;
+}
+
+Table momentum_table(const ProtocolSearch& search) {
+  std::vector<Table::Column> columns{{"form"}, {"grid"}, {"distance x 1e3", Align::right}};
+  if (!search.momentum.empty()) {
+    for (const ProtocolCell& cell : search.momentum.front().score.cells) {
+      columns.push_back({fmt::format("lambda {} ({})", cell.lambda, signed_thousandths(cell.paper)),
+                         Align::right});
+    }
+  }
+  Table table(columns);
+  for (const MomentumScore& each : search.momentum) {
+    std::vector<std::string> line{each.form, each.grid, thousandths(each.score.distance)};
+    for (const ProtocolCell& cell : each.score.cells) line.push_back(signed_thousandths(cell.rho));
+    table.add(std::move(line));
+  }
+  return table;
+}
+
+Table protocol_csv(const std::vector<ProtocolSearch>& searches) {
+  Table table({{"data"},
+               {"loss"},
+               {"report_loss"},
+               {"options"},
+               {"epochs"},
+               {"distance"},
+               {"same_sign"},
+               {"cells"},
+               {"rho"}});
+  for (const ProtocolSearch& search : searches) {
+    for (const ProtocolScore& score : search.scores) {
+      std::string rhos;
+      for (const ProtocolCell& cell : score.cells) {
+        rhos += fmt::format("{}{} {}: {}", rhos.empty() ? "" : "; ", cell.optimizer, cell.lambda,
+                            cell.rho ? fmt::format("{:.6g}", *cell.rho) : "none");
+      }
+      table.add({search.data, problems::loss_name(score.protocol.loss),
+                 study::report_loss_names()[score.protocol.report == ReportLoss::total ? 0 : 1],
+                 options_text(score.protocol), std::to_string(score.protocol.epochs),
+                 fmt::format("{:.6g}", score.distance), std::to_string(score.same_sign),
+                 std::to_string(score.cells.size()), rhos});
+    }
+  }
+  return table;
+}
+
+std::string protocol_verdict(const ProtocolSearch& search) {
+  if (search.scores.empty()) return fmt::format("{}: no protocol was tried.", search.data);
+  const ProtocolScore& best = search.scores.front();
+  const double zeros = distance_of_zeros(best);
+  std::string text = fmt::format(
+      "{}: {} protocols were tried on {} seeds, against {} cells. The nearest is {}: its rho "
+      "differ "
+      "from the paper's by {}e-3 (root mean square), where a table of zeros differs by {}e-3; {} "
+      "of "
+      "{} have the paper's sign.",
+      search.data, search.scores.size(), search.seeds, best.cells.size(),
+      protocol_text(best.protocol), thousandths(best.distance), thousandths(zeros), best.same_sign,
+      best.cells.size());
+  if (best.distance >= zeros) text += " None is nearer to the paper than zeros are: none fits.";
+  if (!search.momentum.empty()) {
+    const MomentumScore& momentum = search.momentum.front();
+    const double none = distance_of_zeros(momentum.score);
+    text += fmt::format(
+        " Of {} forms and grids of momentum under that protocol, {} with {} is the nearest to the "
+        "paper's column: {}e-3, where zeros are at {}e-3{}.",
+        search.momentum.size(), momentum.form, momentum.grid, thousandths(momentum.score.distance),
+        thousandths(none), momentum.score.distance >= none ? ": none fits" : "");
+  }
+  return text;
+}
+
+std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std::string& command,
+                          const std::vector<std::pair<std::string, std::string>>& missing) {
+  std::string page = fmt::format(
+      "# How the paper may have run its experiments\n\n```sh\n{}\n```\n\n"
+      "Whole grids were trained on all seeds. Each seed in turn chooses the settings of Adam and "
+      "of "
+      "the other optimizer, and the other seeds give a rho each; a cell is their mean, x 1e3. The "
+      "number of epochs T and the reported loss are chosen afterwards, from the same runs. The "
+      "more "
+      "protocols are tried, the nearer the nearest is by chance.\n",
+      command);
+  for (const ProtocolSearch& search : searches) {
+    page += fmt::format("\n## {}\n\n{}\n\n### The nearest protocols\n\n{}\n", search.data,
+                        protocol_verdict(search), nearest_table(search, 12).markdown());
+    page +=
+        fmt::format("### Cell by cell\n\nThe nearest of each loss and each reported loss.\n\n{}",
+                    cells_table(search).markdown());
+    if (!search.momentum.empty()) {
+      page += fmt::format(
+          "\n### The column of momentum\n\nUnder the nearest protocol; the paper's rho in "
+          "brackets.\n\n{}",
+          momentum_table(search).markdown());
+    }
+  }
+  for (const auto& [study, why] : missing) {
+    page += fmt::format("\n{}: no data. {}\n", study, why.substr(0, why.find('\n')));
+  }
+  return page;
+}
+
+}  // namespace tandem::paper

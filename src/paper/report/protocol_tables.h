@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// The search for the paper's protocol as tables and a page.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "paper/protocol.h"
+#include "report/table.h"
+
+namespace tandem::paper {
+
+/// What the search found on one data set.
+struct ProtocolSearch {
+  std::string data;
+  std::size_t seeds = 0;
+  std::vector<ProtocolScore> scores = {};    // by rising distance
+  std::vector<MomentumScore> momentum = {};  // under the nearest protocol
+};
+
+/// "double-softmax, loss without lambda, bias=off, scale=unit, 5 epochs".
+std::string protocol_text(const Protocol& protocol);
+
+/// The nearest protocols of one data set.
+report::Table nearest_table(const ProtocolSearch& search, std::size_t most);
+/// The nearest of each loss and each reported loss, cell by cell beside the paper.
+report::Table cells_table(const ProtocolSearch& search);
+report::Table momentum_table(const ProtocolSearch& search);
+/// Every protocol and cell with all digits, for programs.
+report::Table protocol_csv(const std::vector<ProtocolSearch>& searches);
+/// What was found, in sentences that say no more than the figures.
+std::string protocol_verdict(const ProtocolSearch& search);
+
+std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std::string& command,
+                          const std::vector<std::pair<std::string, std::string>>& missing);
+
+}  // namespace tandem::paper
