@@ -64,6 +64,7 @@ Json web_row(const Row& row) {
     thin.push_back({{"n", best.n},
                     {"expected", rounded(best.expected)},
                     {"low", rounded(best.low)},
+                    {"median", rounded(best.median)},
                     {"high", rounded(best.high)}});
     next = std::max(best.n + 1, best.n * 9 / 8);
   }

@@ -134,14 +134,16 @@ void fill_rho(Row& row, const std::vector<Run>& measured, const std::vector<Run>
   row.rho_seconds = mean_rho_within(pairs, seconds_spent);
 }
 
-void fill_budget(Row& row, const std::vector<Run>& tuned, const std::vector<Run>& baseline) {
-  row.budget = std::min(tuned.size(), baseline.size());
+void fill_budget(Row& row, const std::vector<Run>& tuned, const std::vector<Run>& baseline,
+                 std::size_t budget) {
+  row.budget = std::min({budget, tuned.size(), baseline.size()});
   const std::vector<double> ours = worth_of_grid(tuned);
   const std::vector<double> theirs = worth_of_grid(baseline);
   if (ours.empty() || theirs.empty()) return;
   const std::array draws{row.budget};
-  row.rho_budget = relative_gain(best_of(theirs, draws)[0].expected,  //
-                                 best_of(ours, draws)[0].expected);
+  // The mean would say how often settings diverge or never move.
+  row.rho_budget = relative_gain(best_of(theirs, draws)[0].median,  //
+                                 best_of(ours, draws)[0].median);
 }
 
 /// Options whose value is at an end of its grid that is no bound of what can be.
@@ -201,8 +203,19 @@ const Run* best_of_grid(std::span<const Run> tuned) {
 
 const Run* best_of_grid(const OptimizerRuns& runs) { return best_of_grid(runs.tuned); }
 
+std::size_t common_budget(std::span<const OptimizerRuns* const> optimizers,
+                          const OptimizerRuns& baseline) {
+  std::size_t least = baseline.tuned.size();
+  for (const OptimizerRuns* runs : optimizers) {
+    if (2 * runs->tuned.size() >= baseline.tuned.size()) {
+      least = std::min(least, runs->tuned.size());
+    }
+  }
+  return least;
+}
+
 Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& runs,
-            const OptimizerRuns* baseline) {
+            const OptimizerRuns* baseline, std::size_t budget) {
   Row row;
   row.study = study.name;
   row.task = task.name;
@@ -239,7 +252,7 @@ Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& r
   fill_rho(row, runs.measured, baseline->measured);
   if (baseline_best == nullptr) return row;
   row.rho_tuned = relative_gain(min_loss(*baseline_best), row.tuned_loss);
-  fill_budget(row, runs.tuned, baseline->tuned);
+  fill_budget(row, runs.tuned, baseline->tuned, budget);
   return row;
 }
 
@@ -256,8 +269,13 @@ std::vector<Row> compare(const StudyRuns& study) {
       }
       baseline = &runs;
     }
+    std::vector<const OptimizerRuns*> compared;
     for (const OptimizerRuns& runs : task.optimizers) {
-      rows.push_back(compare(study, task, runs, baseline));
+      if (!runs.ablation) compared.push_back(&runs);
+    }
+    const std::size_t budget = baseline != nullptr ? common_budget(compared, *baseline) : 0;
+    for (const OptimizerRuns& runs : task.optimizers) {
+      rows.push_back(compare(study, task, runs, baseline, budget));
     }
   }
   adjust(rows);

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
@@ -67,7 +68,7 @@ struct Row {
   /// On the tuning seed alone: the chosen setting's least loss, and rho of the two best settings.
   std::optional<double> tuned_loss;
   std::optional<double> rho_tuned;
-  /// Rho of the expected best of `budget` settings of each grid; the size of the smaller grid.
+  /// Rho of the median best of `budget` settings of each grid, which is one number for a table.
   std::optional<double> rho_budget;
   std::size_t budget = 0;
   std::vector<BestOf> best_of;  // the curve behind it; empty for a pruned grid
@@ -84,9 +85,16 @@ std::optional<double> min_loss(const Run& run);
 const Run* best_of_grid(std::span<const Run> tuned);
 const Run* best_of_grid(const OptimizerRuns& runs);
 
-/// One row, without p_holm. A null baseline leaves out all that is relative to it.
+/// How many settings of each grid are compared: as many as the smallest grid has. Grids of less than
+/// half of the baseline's settings do not count, so that one of four does not decide for all.
+std::size_t common_budget(std::span<const OptimizerRuns* const> optimizers,
+                          const OptimizerRuns& baseline);
+
+/// One row, without p_holm. A null baseline leaves out all that is relative to it. `budget` settings
+/// are compared, fewer where one of the grids has fewer.
 Row compare(const StudyRuns& study, const TaskRuns& task, const OptimizerRuns& runs,
-            const OptimizerRuns* baseline);
+            const OptimizerRuns* baseline,
+            std::size_t budget = std::numeric_limits<std::size_t>::max());
 
 /// All rows, with p_holm over the study's comparison, and over its ablations as another family. Throws std::invalid_argument for a task that has two
 /// baselines.

@@ -21,6 +21,7 @@ Json json_of(const BestOf& best) {
   return {{"n", best.n},
           {"expected", json_of(best.expected)},
           {"low", json_of(best.low)},
+          {"median", json_of(best.median)},
           {"high", json_of(best.high)}};
 }
 

@@ -247,15 +247,41 @@ TEST(Comparison, EdgesAreNamedUnlessTheyAreBounds) {
 TEST(Comparison, ASettingIsWorthNoLessThanItsStart) {
   StudyRuns study = duel({1}, {1});
   baseline_of(study).tuned = {make_run({2, 1}), make_run({2, 1.5})};
-  rival_of(study).tuned = {make_run({2, 3}), make_run({2, 0.5}), diverged_run()};
+  rival_of(study).tuned = {make_run({2, 3}), make_run({2, 0.5}), diverged_run(), diverged_run()};
   const Row row = compare(study)[1];
-  ASSERT_EQ(row.best_of.size(), 3U);  // of 2, 0.5 and 2
-  EXPECT_DOUBLE_EQ(row.best_of[0].expected, 1.5);
-  EXPECT_DOUBLE_EQ(row.best_of[1].expected, 1.0);
-  EXPECT_DOUBLE_EQ(row.best_of[2].expected, 0.5);
+  ASSERT_EQ(row.best_of.size(), 4U);  // of 2, 0.5, 2 and 2
+  EXPECT_DOUBLE_EQ(row.best_of[0].expected, 1.625);
+  EXPECT_DOUBLE_EQ(row.best_of[1].expected, 1.25);
+  EXPECT_DOUBLE_EQ(row.best_of[2].expected, 0.875);
+  EXPECT_DOUBLE_EQ(row.best_of[3].expected, 0.5);
+  EXPECT_DOUBLE_EQ(row.best_of[0].median, 2);
+  EXPECT_DOUBLE_EQ(row.best_of[1].median, 0.5);  // half of the draws have it
   EXPECT_EQ(row.budget, 2U);
-  EXPECT_EQ(row.rho_budget, 0.0);  // 1 against 1, while the best are 1 against 0.5
+  EXPECT_EQ(row.rho_budget, 0.5);  // 0.5 against 1
   EXPECT_EQ(row.rho_tuned, 0.5);
+}
+
+/// One number for a table; what has less than half of the baseline's settings does not decide it.
+TEST(Comparison, TheBudgetIsThatOfTheSmallestGrid) {
+  const auto grid = [](std::size_t size) {
+    OptimizerRuns runs;
+    runs.tuned.assign(size, make_run({2, 1}));
+    return runs;
+  };
+  const OptimizerRuns baseline = grid(60), momentum = grid(36), diag = grid(900), full = grid(4);
+  EXPECT_EQ(common_budget(std::vector{&momentum, &diag, &full}, baseline), 36U);
+  EXPECT_EQ(common_budget(std::vector{&diag}, baseline), 60U);
+  EXPECT_EQ(common_budget({}, baseline), 60U);
+  StudyRuns study = duel({1, 2}, {1, 2});
+  baseline_of(study) = grid(8);
+  baseline_of(study).baseline = true;
+  rival_of(study) = grid(100);
+  study.tasks[0].optimizers.push_back(grid(5));
+  study.tasks[0].optimizers.push_back(grid(3));
+  const std::vector<Row> rows = compare(study);
+  EXPECT_EQ(rows[1].budget, 5U);
+  EXPECT_EQ(rows[2].budget, 5U);
+  EXPECT_EQ(rows[3].budget, 3U);
 }
 
 TEST(Comparison, APrunedGridHasNoCurve) {

@@ -40,8 +40,10 @@ BestOf best_of_sorted(std::span<const double> sorted, std::size_t n) {
   const std::size_t size = sorted.size();
   // Sums of weights are a little off; a quantile that falls on a step must not miss it for that.
   constexpr double kLow = 0.1 - 1e-12;
+  constexpr double kHalf = 0.5 - 1e-12;
   constexpr double kHigh = 0.9 - 1e-12;
-  BestOf best{.n = n, .expected = 0, .low = sorted.back(), .high = sorted.back()};
+  const double most = sorted.back();
+  BestOf best{.n = n, .expected = 0, .low = most, .median = most, .high = most};
   // The weight of rank k, from 0, is that of rank k - 1 times (N - k - n + 1) / (N - k): no
   // binomials, no overflow, and where it underflows the rest is nothing.
   double weight = static_cast<double>(n) / static_cast<double>(size);
@@ -52,6 +54,7 @@ BestOf best_of_sorted(std::span<const double> sorted, std::size_t n) {
     above += weight * (sorted[k] - sorted[0]);
     const double upto = below + weight;
     if (below < kLow && upto >= kLow) best.low = sorted[k];
+    if (below < kHalf && upto >= kHalf) best.median = sorted[k];
     if (below < kHigh && upto >= kHigh) best.high = sorted[k];
     below = upto;
   }

@@ -37,11 +37,12 @@ char mark_of(double s);
 std::vector<std::optional<double>> holm(std::span<const std::optional<double>> p);
 
 /// The least of n values drawn without replacement: its mean over all draws, and the values that a
-/// tenth and nine tenths of the draws do not exceed.
+/// tenth, a half and nine tenths of the draws do not exceed.
 struct BestOf {
   std::size_t n = 0;
   double expected = 0;
   double low = 0;
+  double median = 0;
   double high = 0;
 };
 

@@ -122,6 +122,7 @@ BestOf enumerated(const Values& values, std::size_t n) {
   return {.n = n,
           .expected = std::accumulate(least.begin(), least.end(), 0.0) / static_cast<double>(draws),
           .low = least[(draws + 9) / 10 - 1],        // the first that a tenth do not exceed
+          .median = least[(draws + 1) / 2 - 1],      // a half
           .high = least[(9 * draws + 9) / 10 - 1]};  // and nine tenths
 }
 
@@ -140,6 +141,7 @@ TEST(BestOf, IsWhatAllDrawsGive) {
       EXPECT_EQ(best.n, n);
       EXPECT_NEAR(best.expected, expected.expected, 1e-12);
       EXPECT_EQ(best.low, expected.low);
+      EXPECT_EQ(best.median, expected.median);
       EXPECT_EQ(best.high, expected.high);
     }
   }
@@ -158,6 +160,7 @@ TEST(BestOf, OfLargeGridsIsThatOfExactFractions) {
       const BestOf best = best_of(values, std::array{expected.at("n").get<std::size_t>()})[0];
       EXPECT_NEAR(best.expected, expected.at("expected").get<double>(), 1e-11);
       EXPECT_EQ(best.low, expected.at("low").get<double>());
+      EXPECT_EQ(best.median, expected.at("median").get<double>());
       EXPECT_EQ(best.high, expected.at("high").get<double>());
     }
   }
@@ -238,10 +241,12 @@ RC_GTEST_PROP(BestOfProperty, FallsFromTheMeanToTheLeast, ()) {
   RC_ASSERT(std::abs(curve.front().expected - mean) < 1e-12);
   RC_ASSERT(curve.back().expected == *std::min_element(values.begin(), values.end()));
   for (std::size_t i = 0; i < curve.size(); ++i) {
-    RC_ASSERT(curve[i].low <= curve[i].high);
+    RC_ASSERT(curve[i].low <= curve[i].median);
+    RC_ASSERT(curve[i].median <= curve[i].high);
     if (i == 0) continue;
     RC_ASSERT(curve[i].expected <= curve[i - 1].expected + 1e-12);
     RC_ASSERT(curve[i].low <= curve[i - 1].low);
+    RC_ASSERT(curve[i].median <= curve[i - 1].median);
     RC_ASSERT(curve[i].high <= curve[i - 1].high);
   }
 }

@@ -368,9 +368,9 @@ TEST(StudyFile, ValuesOutOfRangeAreRefused) {
   expect_task("init = \"ones\"", {"Invalid init", "ones", "normal or zeros"});
   expect_task("sampling = \"x\"", {"Invalid sampling", "epochs or independent"});
   expect_task("loss = \"hinge\"", {"Invalid loss", "hinge", "cross-entropy or double-softmax"});
-  expect_task("model = \"resnet18\"\nloss = \"double-softmax\"",
-              {"Invalid loss 'double-softmax'", "resnet18 has cross-entropy alone"});
-  expect_top("measure = \"some\"", {"Invalid measure: some", "best or all"});
+  expect_error(kTask + "model = \"resnet18\"\nloss = \"double-softmax\"\n" + kAdam, 4,
+               {"Invalid loss 'double-softmax'", "resnet18 has cross-entropy alone"});
+  expect_top("measure = \"some\"", {"Invalid measure: 'some'", "best or all"});
   expect_error("prune = 2\nmeasure = \"all\"\n" + kTask + kAdam, 2,
                {"Invalid measure: all", "pruned"});
   expect_optimizer("lr = []", 5, {"Invalid lr: an empty list"});

@@ -78,11 +78,17 @@ def best_of(values, n):
     above = [Fraction(math.comb(size - k, n), total) for k in range(size + 1)]  # P(rank > k), ranks from 1
     expected = Fraction(x[0]) + sum((Fraction(x[k]) - Fraction(x[k - 1])) * above[k] for k in range(1, size))
     quantile = lambda q: next(x[k - 1] for k in range(1, size + 1) if 1 - above[k] >= q)
-    return dict(n=n, expected=float(expected), low=quantile(Fraction(1, 10)), high=quantile(Fraction(9, 10)))
+    return dict(n=n, expected=float(expected), low=quantile(Fraction(1, 10)), median=quantile(Fraction(1, 2)), high=quantile(Fraction(9, 10)))
 
 
 def best_of_enumerated(values, n):
     return float(np.mean([min(draw) for draw in itertools.combinations(values, n)]))
+
+
+def median_enumerated(values, n):
+    """The least value that half of the draws do not exceed."""
+    least = sorted(min(draw) for draw in itertools.combinations(values, n))
+    return float(least[(len(least) + 1) // 2 - 1])
 
 
 def grid_values(size, modulus):
@@ -144,6 +150,11 @@ def worth(run):
     return START if run["diverged"] else min(p[3] for p in run["points"])
 
 
+def common_budget(task, base):
+    sizes = [len(o["tuned"]) for o in task["optimizers"]]
+    return min(size for size in sizes if 2 * size >= len(base["tuned"]))
+
+
 def row(task, mine, base):
     by_seed = {r["seed"]: r for r in mine["measured"]}
     base_by_seed = {r["seed"]: r for r in base["measured"]}
@@ -167,8 +178,8 @@ def row(task, mine, base):
     base_best = min(losses(r) for r in base["tuned"] if not r["diverged"])
     if out["tuned_loss"] is not None:
         out["rho_tuned"] = relative(base_best, out["tuned_loss"])
-    n = min(len(mine["tuned"]), len(base["tuned"]))
-    out["rho_budget"] = relative(*(best_of_enumerated([worth(r) for r in side["tuned"]], n) for side in (base, mine)))
+    n = min(common_budget(task, base), len(mine["tuned"]))
+    out["rho_budget"] = relative(*(median_enumerated([worth(r) for r in side["tuned"]], n) for side in (base, mine)))
     if None in base_loss:
         return out
     if None in min_loss:

@@ -50,6 +50,7 @@ export interface BestOf {
   n: number;
   expected: number | null;
   low: number | null;
+  median: number | null;
   high: number | null;
 }
 

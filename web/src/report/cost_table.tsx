@@ -38,7 +38,7 @@ const columns: TableColumn<Optimizer>[] = [
   rhoOf(
     "rho_budget",
     "at equal number of settings",
-    "rho of what n settings drawn at random are expected to give, on the tuning seed",
+    "rho of what n settings drawn at random give in the median, on the tuning seed",
   ),
   {
     id: "budget",
