@@ -93,7 +93,7 @@ TEST_F(PaperEstimators, WritesAPageAndTables) {
   }
   expect_parts(page, {"tandem paper estimators --budget quick --data nsl-kdd --data covtype "
                       "--driver sgd --epochs 1\n",
-                      "covtype: no data", "Quick: fewer epochs", machine_description()});
+                      "covtype: no data", "Quick: half the epochs", machine_description()});
   expect_parts(contents(path("out/estimators-quick.csv")),
                {"log_quotient", "nsl-kdd,logistic,0.97,normal,sgd lr=0.002,ro-to,all,3,"});
   expect_parts(contents(path("out/estimators-quick-alpha.csv")), {"sgd lr=0.05,any,0,"});
