@@ -17,6 +17,7 @@
 #include "base/suggest.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/paper_estimators.h"
 #include "cli/paper_lambda.h"
 #include "cli/paper_protocol.h"
 #include "cli/paper_rho.h"
@@ -149,6 +150,7 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
       ->check(whole(0, kMostMemory))
       ->capture_default_str();
   add_theory(*command, options->budget, options->data_dir, common, job);
+  add_estimators(*command, options->budget, options->data_dir, common, job);
   command->callback([options, command, &common, &job] {
     if (!command->get_subcommands().empty()) return;  // that one has set the job
     const std::string& name = options->name;

@@ -2,6 +2,7 @@
 #include "cli/paper_study.h"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -58,6 +59,19 @@ void make_out_folder(const std::filesystem::path& out) {
   if (!error && std::filesystem::is_directory(out)) return;
   throw std::invalid_argument(fmt::format("--out: cannot make the folder {}: {}", out.string(),
                                           error ? error.message() : "it is a file"));
+}
+
+void refuse_options_beside(const CLI::App& paper, const std::string& name) {
+  for (const CLI::Option* option : paper.get_options()) {
+    const std::string found = option->get_name();
+    if (option->count() == 0 || found == "--budget" || found == "--data-dir") continue;
+    if (option->get_positional()) {
+      throw std::invalid_argument(fmt::format("Found '{}' beside {}; expected one experiment",
+                                              option->as<std::string>(), name));
+    }
+    throw std::invalid_argument(fmt::format(
+        "{0} is not an option of {1}; tandem paper {1} --help lists them", found, name));
+  }
 }
 
 void say(Progress& progress, const Common& common, const std::string& text) {

@@ -43,6 +43,10 @@ std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& exper
 /// throws std::invalid_argument where it cannot be made.
 void make_out_folder(const std::filesystem::path& out);
 
+/// Throws std::invalid_argument for given options of `paper` that mean nothing to an experiment
+/// which is a subcommand: they would be ignored in silence.
+void refuse_options_beside(const CLI::App& paper, const std::string& name);
+
 /// A line on standard error for those who read along.
 void say(Progress& progress, const Common& common, const std::string& text);
 

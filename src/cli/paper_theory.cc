@@ -325,20 +325,6 @@ class Theory {
   std::string missing_;  // why there is no run on KDD
 };
 
-/// Options of `paper` that mean nothing here would be ignored in silence.
-void refuse_others(const CLI::App& paper) {
-  for (const CLI::Option* option : paper.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() == 0 || name == "--budget" || name == "--data-dir") continue;
-    if (option->get_positional()) {
-      throw std::invalid_argument(fmt::format("Found '{}' beside theory; expected one experiment",
-                                              option->as<std::string>()));
-    }
-    throw std::invalid_argument(
-        fmt::format("{} is not an option of theory; tandem paper theory --help lists them", name));
-  }
-}
-
 }  // namespace
 
 int run_theory(const TheoryOptions& options, const Common& common) {
@@ -384,7 +370,7 @@ void add_theory(CLI::App& paper, std::string& budget, std::filesystem::path& dat
   command->add_option("--mu", options->mu, "Of all three")->group(rates);
   command->callback([options, &paper, &budget, &data_dir, &common, &job] {
     job = [options, &paper, &budget, &data_dir, &common] {
-      refuse_others(paper);
+      refuse_options_beside(paper, "theory");
       options->budget = budget;
       options->data_dir = data_dir;
       return run_theory(*options, common);
