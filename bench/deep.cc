@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "bench/measure.h"
 #include "data/dataset.h"
+#include "models/resnet_model.h"
 #include "train/trainer.h"
 
 namespace tandem::bench {
@@ -67,7 +68,8 @@ double optimizer_seconds(const Problem& problem, std::span<const float> weights,
 void measure_resnet(const plugin::Plugin& plugin, const DeepOptions& options,
                     const Report& report) {
   const auto task = noise_images(options.batch * options.steps);
-  const auto problem = plugin.deep_models.resnet(options.resnet, task, 0);
+  const plugin::ResNetShape shape = models::parse_resnet(options.resnet);
+  const auto problem = plugin.deep_models.resnet(shape, task, 0);
   train::TrainOptions training;
   training.batch = options.batch;
   training.epochs = static_cast<std::size_t>(options.rounds) + 1;
@@ -75,7 +77,7 @@ void measure_resnet(const plugin::Plugin& plugin, const DeepOptions& options,
   train::Trainer trainer(*problem, {{"diag-to", kDiagTo}}, training);
   trainer.epoch();
   const auto loop =
-      plugin.torch_bench.resnet(options.resnet, *task, options.batch, "tandem::optim::DiagonalTO");
+      plugin.torch_bench.resnet(shape, *task, options.batch, "tandem::optim::DiagonalTO");
   loop->run(1);
   Rounds ours;
   Rounds theirs;

@@ -77,8 +77,8 @@ class Problem {
 };
 
 /// One member's training on a problem that has a start of its own, or that remembers more than
-/// weights: running statistics of normalisation, the place in its random numbers. Such a problem
-/// trains one member at a time and uses all threads for it. The problem outlives its sessions.
+/// weights: the place in its random numbers. Such a problem trains one member at a time and uses
+/// all threads for it. The problem outlives its sessions.
 class Session {
  public:
   virtual ~Session() = default;
@@ -87,6 +87,10 @@ class Session {
   virtual void start(std::span<float> weights) const = 0;
   /// As Problem::batch, for one member and one thread. A batch is used before the next is made.
   virtual std::unique_ptr<Batch> batch(Problem::Part part, std::span<const std::uint32_t> rows) = 0;
+  /// Called before losses are asked at these weights, at the start too: a net with batch
+  /// normalisation finds its statistics here. What it does depends on the weights and the data
+  /// alone, and changes nothing for the training that follows.
+  virtual void before_measuring(std::span<const float> /*weights*/) {}
   /// What it remembers: a run that is loaded goes on to the same bits. load() throws
   /// tandem::StateError for what save() did not write.
   virtual void save(std::ostream& stream) const = 0;

@@ -20,6 +20,7 @@
 #include "cli/output.h"
 #include "cli/values.h"
 #include "data/dataset.h"
+#include "models/resnet_model.h"
 #include "plugin/load.h"
 #include "report/table.h"
 
@@ -163,6 +164,7 @@ void add_torch(CLI::App& bench, const std::shared_ptr<Options>& options, const C
 }
 
 int run_deep(const Options& options, const Common& common) {
+  models::parse_resnet(options.deep.resnet);  // refuses a name before the plug-in is loaded
   let_threads_spin();
   bench::DeepOptions deep = options.deep;
   if (options.quick) {
@@ -187,8 +189,7 @@ void add_deep(CLI::App& bench, const std::shared_ptr<Options>& options, const Co
       "deep",
       "Example: tandem bench deep --json\n\n"
       "Steps of a ResNet against a bare loop in LibTorch; a part of a Llama against all of it.");
-  deep->add_option("--model", options->deep.resnet, "resnet18 or resnet50")
-      ->check(CLI::IsMember({"resnet18", "resnet50"}))
+  deep->add_option("--model", options->deep.resnet, "resnet18 or resnet50, also resnet18:width=8")
       ->capture_default_str();
   deep->add_option("--batch", options->deep.batch, "Images a step")
       ->check(whole(1, std::size_t{1} << 16))

@@ -35,11 +35,11 @@ class DeepCommand : public ::testing::Test {
   }
 
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::string training(const std::string& more) const {
+  std::string training(const std::string& more, const std::string& model = "resnet18") const {
     return fmt::format(
-        "train --json --data cifar10 --data-dir {} --model resnet18 --optimizer diag-to --lr 0.05 "
+        "train --json --data cifar10 --data-dir {} --model {} --optimizer diag-to --lr 0.05 "
         "--alpha 0.1 --beta 0.5 --batch 4 --threads 1 {}",
-        path("."), more);
+        path("."), model, more);
   }
   static std::vector<std::string> losses_of(const std::string& output) {
     std::vector<std::string> losses;
@@ -79,7 +79,7 @@ epochs = 1
 seeds = [1, 2]
 [[task]]
 data = "cifar10"
-model = "resnet18"
+model = "resnet18:width=4"
 batch = 4
 [[optimizer]]
 name = "adam"
@@ -98,12 +98,36 @@ lr = 0.1
   EXPECT_NE(report.out.find("diag-to"), std::string::npos) << report.out;
 }
 
+TEST_F(DeepCommand, WidthsAreToldApart) {
+  const std::string checkpoint = "--epochs 1 --checkpoint " + path("run.state");
+  const Result narrow = program(training(checkpoint, "resnet18:width=8"));
+  ASSERT_EQ(narrow.exit_code, kDone);
+  // A net that guesses between two classes of ten, at the start too: nothing is measured with
+  // statistics that have seen nothing.
+  for (const auto& line : json_lines(narrow.out)) {
+    if (line["event"] != "point") continue;
+    EXPECT_LT(line["train_loss"].get<double>(), 4) << narrow.out;
+  }
+  // Another width is another run.
+  expect_end(program(training(checkpoint, "resnet18:width=4"), true), kData, {"another run"});
+  expect_end(program(training(checkpoint, "resnet18"), true), kData, {"another run"});
+  EXPECT_EQ(program(training(checkpoint, "resnet18:width=8")).exit_code, kDone);
+}
+
 TEST_F(DeepCommand, WhatCannotBeIsRefused) {
   const auto expect_refused = [&](const std::string& more, const std::string& part) {
     expect_end(program(training(more), true), kUsage, {part});
   };
   expect_refused("--init zeros", "a start of its own");
   expect_refused("--diagnose", "diagnose");
+  const auto expect_no_model = [&](const std::string& model, const std::string& part) {
+    expect_end(program(training("", model), true), kUsage, {part});
+    expect_end(program("bench deep --quick --model " + model, true), kUsage, {part});
+  };
+  expect_no_model("resnet18:width=0", "width is '0', expected a whole number from 1 to 256");
+  expect_no_model("resnet50:width=512", "width is '512'");
+  expect_no_model("resnet18:8", "found '8' behind the colon, expected width=N");
+  expect_no_model("resnet19", "did you mean 'resnet18'");
   const Result data =
       program("train --data synthetic:rows=8,features=5,seed=1 --model resnet18 --batch 4", true);
   EXPECT_EQ(data.exit_code, kUsage);

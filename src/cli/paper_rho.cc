@@ -152,15 +152,18 @@ class Experiment {
     if (!ablations.empty()) {
       title("Ablations, against Adam");
       write_result(paper::beside_paper(ablations, {}).terminal());
-      const auto wide = paper::rows_of(results_.studies, paper::against_wide_adam);
-      if (!wide.empty()) {
-        title("Against Adam with TO's rates too");
-        write_result(paper::control_table(wide).terminal());
-      }
+    }
+    const auto wide = paper::rows_of(results_.studies, paper::against_wide_adam);
+    if (!wide.empty()) {
+      title("Against Adam with TO's rates too");
+      write_result(paper::control_table(wide).terminal());
+    }
+    const auto learning = paper::rows_of(results_.studies, paper::against_no_learning);
+    if (!learning.empty()) {
       title("What learning A contributes: alpha > 0 against alpha = 0");
-      write_result(
-          paper::control_table(paper::rows_of(results_.studies, paper::against_no_learning))
-              .terminal());
+      write_result(paper::control_table(learning).terminal());
+    }
+    if (!ablations.empty() || !learning.empty()) {
       print_result("\n{}\n", paper::verdict_text(paper::verdicts(results_.studies)));
     }
     if (const report::Table epochs = paper::epochs_table(results_.studies); epochs.rows() > 0) {

@@ -351,9 +351,9 @@ void add_train(CLI::App& app, const Common& common, Job& job) {
       "population.");
   add_task_options(*command, options->task);
   command
-      ->add_option(
-          "--model", options->model,
-          "logistic, ffn:WIDTH[,WIDTH...], resnet18, resnet50, or llama:CHECKPOINT[,train=PATTERN]")
+      ->add_option("--model", options->model,
+                   "logistic, ffn:WIDTH[,WIDTH...], resnet18 or resnet50 and perhaps :width=N, or "
+                   "llama:CHECKPOINT[,train=PATTERN]")
       ->capture_default_str();
   command
       ->add_option("--loss", options->loss,

@@ -10,6 +10,7 @@
 
 #include "base/suggest.h"
 #include "models/llama_model.h"
+#include "models/resnet_model.h"
 #include "plugin/load.h"
 #include "problems/ffn.h"
 #include "problems/softmax.h"
@@ -55,10 +56,12 @@ void check_model(const std::string& model) {
     parse_widths(model);
   } else if (kind == "llama" && has_argument) {
     parse_llama(model);
-  } else if (has_argument || (kind != "logistic" && kind != "resnet18" && kind != "resnet50")) {
+  } else if (is_resnet(kind)) {
+    parse_resnet(model);
+  } else if (model != "logistic") {
     throw std::invalid_argument(fmt::format(
         "Unknown model '{}'{}", model,
-        suggestion(model, {"logistic", "ffn:100", "resnet18", "resnet50", "llama:CHECKPOINT"})));
+        suggestion(kind, {"logistic", "ffn:100", "resnet18", "resnet50", "llama:CHECKPOINT"})));
   }
 }
 
@@ -80,8 +83,8 @@ std::unique_ptr<Problem> make_problem(const std::string& model,
   if (kind == "llama") {
     return make_llama(parse_llama(model), *task, lambda, search).model;
   }
-  if (kind == "resnet18" || kind == "resnet50") {
-    return plugin::load_torch().deep_models.resnet(model, std::move(task), lambda);
+  if (is_resnet(kind)) {
+    return plugin::load_torch().deep_models.resnet(parse_resnet(model), std::move(task), lambda);
   }
   if (kind == "ffn") {
     const bool input_bias = !has_bias_column(task->train);

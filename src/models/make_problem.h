@@ -18,10 +18,11 @@ namespace tandem::models {
 /// data, checkpoints or plug-ins.
 void check_model(const std::string& model);
 
-/// "logistic"; "ffn:100" and "ffn:100,50" for hidden layers; "resnet18" and "resnet50"; and
-/// "llama:CHECKPOINT" with options (llama_model.h), looked for below `search` too. The last two
-/// need the plug-in with LibTorch. Throws std::invalid_argument for anything else, and where the
-/// model does not go with the data or the loss: deep models have cross entropy alone.
+/// "logistic"; "ffn:100" and "ffn:100,50" for hidden layers; "resnet18", "resnet50" and
+/// "resnet18:width=8" (resnet_model.h); and "llama:CHECKPOINT" with options (llama_model.h), looked
+/// for below `search` too. The last two need the plug-in with LibTorch. Throws
+/// std::invalid_argument for anything else, and where the model does not go with the data or the
+/// loss: deep models have cross entropy alone.
 std::unique_ptr<Problem> make_problem(const std::string& model,
                                       std::shared_ptr<const data::Task> task, double lambda,
                                       problems::Loss loss = problems::Loss::cross_entropy,

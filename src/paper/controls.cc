@@ -22,6 +22,11 @@ const OptimizerRuns* find(const TaskRuns& task, const std::string& label) {
   return found == task.optimizers.end() ? nullptr : &*found;
 }
 
+/// The form with alpha > 0 on a task.
+std::string learning(const TaskRuns& task, const std::string& form) {
+  return find(task, form + kLearning) != nullptr ? form + kLearning : form;
+}
+
 bool is_form(const Row& row) {
   return std::find(kForms.begin(), kForms.end(), row.optimizer) != kForms.end();
 }
@@ -58,6 +63,27 @@ std::optional<double> least_by(const OptimizerRuns& runs, std::size_t last) {
   return least;
 }
 
+/// Rows of the optimizers that the task has, if it has the baseline.
+void add_rows(const StudyRuns& study, const TaskRuns& task, const std::string& baseline,
+              const std::vector<std::string>& optimizers, std::vector<Row>& rows) {
+  const OptimizerRuns* other = find(task, baseline);
+  if (other == nullptr) return;
+  std::vector<const OptimizerRuns*> found;
+  for (const std::string& label : optimizers) {
+    if (const OptimizerRuns* runs = find(task, label)) found.push_back(runs);
+  }
+  const std::size_t budget = study::common_budget(found, *other);
+  for (const OptimizerRuns* runs : found) {
+    rows.push_back(compare(study, task, *runs, other, budget));
+  }
+}
+
+std::vector<Row> as_family(std::vector<Row> rows) {
+  for (Row& row : rows) row.ablation = true;
+  adjust(rows);
+  return rows;
+}
+
 template <class Test>
 bool any_on(const std::vector<Row>& rows, const std::string& task, Test test) {
   return std::any_of(rows.begin(), rows.end(),
@@ -69,21 +95,8 @@ bool any_on(const std::vector<Row>& rows, const std::string& task, Test test) {
 std::vector<Row> against(const StudyRuns& study, const std::string& baseline,
                          const std::vector<std::string>& optimizers) {
   std::vector<Row> rows;
-  for (const TaskRuns& task : study.tasks) {
-    const OptimizerRuns* other = find(task, baseline);
-    if (other == nullptr) continue;
-    std::vector<const OptimizerRuns*> found;
-    for (const std::string& label : optimizers) {
-      if (const OptimizerRuns* runs = find(task, label)) found.push_back(runs);
-    }
-    const std::size_t budget = study::common_budget(found, *other);
-    for (const OptimizerRuns* runs : found) {
-      rows.push_back(compare(study, task, *runs, other, budget));
-    }
-  }
-  for (Row& row : rows) row.ablation = true;
-  adjust(rows);
-  return rows;
+  for (const TaskRuns& task : study.tasks) add_rows(study, task, baseline, optimizers, rows);
+  return as_family(std::move(rows));
 }
 
 std::vector<Row> against_wide_adam(const StudyRuns& study) {
@@ -91,15 +104,17 @@ std::vector<Row> against_wide_adam(const StudyRuns& study) {
 }
 
 std::vector<Row> against_no_learning(const StudyRuns& study) {
-  std::vector<Row> rows =
-      against(study, kNoLearning,
-              {"full-to", "diag-to, alpha > 0", "ro-to, alpha > 0", "full-to, normalised",
-               "diag-to, normalised", "ro-to, normalised"});
-  for (Row& row : against(study, kAdamNoLearning, {"adam-to, alpha > 0"})) {
-    rows.push_back(std::move(row));
+  std::vector<Row> rows;
+  for (const TaskRuns& task : study.tasks) {
+    add_rows(study, task, kNoLearning,
+             {"full-to", learning(task, "diag-to"), learning(task, "ro-to"), "full-to, normalised",
+              "diag-to, normalised", "ro-to, normalised"},
+             rows);
   }
-  adjust(rows);
-  return rows;
+  for (const TaskRuns& task : study.tasks) {
+    add_rows(study, task, kAdamNoLearning, {learning(task, "adam-to")}, rows);
+  }
+  return as_family(std::move(rows));
 }
 
 std::vector<RhoByEpochs> rho_by_epochs(const StudyRuns& study) {
@@ -134,7 +149,7 @@ namespace {
 void add_verdicts(const StudyRuns& study, std::vector<Verdict>& all) {
   const std::vector<Row> paper = compare(study);
   const std::vector<Row> wide = against_wide_adam(study);
-  const std::vector<Row> learning = against_no_learning(study);
+  const std::vector<Row> learns = against_no_learning(study);
   for (const TaskRuns& task : study.tasks) {
     const auto is_momentum = [](const Row& row) { return row.optimizer == "momentum"; };
     Verdict verdict{.task = task.name};
@@ -151,8 +166,9 @@ void add_verdicts(const StudyRuns& study, std::vector<Verdict>& all) {
     verdict.momentum_beats_wide_adam_at_equal_budget = any_on(wide, task.name, [&](const Row& row) {
       return is_momentum(row) && beats_at_equal_budget(row);
     });
-    verdict.learning_helps = any_on(learning, task.name, [](const Row& row) {
-      return row.optimizer.ends_with("-to, alpha > 0") && row.method != "adam-to" &&
+    verdict.learning_helps = any_on(learns, task.name, [&](const Row& row) {
+      return (row.optimizer == learning(task, "diag-to") ||
+              row.optimizer == learning(task, "ro-to")) &&
              surely_beats(row);
     });
     all.push_back(std::move(verdict));

@@ -18,6 +18,9 @@ namespace tandem::paper {
 inline constexpr const char* kWideAdam = "adam, TO's rates too";
 inline constexpr const char* kNoLearning = "diag-to, alpha = 0";  // of Full-TO and RO-TO as well
 inline constexpr const char* kAdamNoLearning = "adam-to, alpha = 0";
+// A form with alpha > 0 is a part of its grid with this behind its name, or the form itself where
+// alpha = 0 has a grid of its own (deep models) and where its grid has no alpha = 0 (Full-TO).
+inline constexpr const char* kLearning = ", alpha > 0";
 
 /// Rows of the optimizers named, on every task that has them, against another baseline than the
 /// study's; p_holm over these rows.

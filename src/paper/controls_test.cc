@@ -78,6 +78,23 @@ TEST(PaperControls, LearningIsComparedWithTheSameGridWithoutIt) {
   EXPECT_FALSE(made(1, 1).learning_helps);
 }
 
+TEST(PaperControls, AlphaOfZeroMayHaveAGridOfItsOwn) {
+  const auto made = [](double with, double without) {
+    return std::vector<OptimizerRuns>{
+        runs_of("adam", {1.5}, 1.5), runs_of("diag-to", {with, 3}, with),
+        runs_of(kNoLearning, {without, 3}, without), runs_of("adam-to", {1.1, 3}, 1.1),
+        runs_of(kAdamNoLearning, {1.2, 3}, 1.2)};
+  };
+  EXPECT_TRUE(verdict_of(made(1, 1.2)).learning_helps);
+  EXPECT_FALSE(verdict_of(made(1.2, 1)).learning_helps);
+  const std::vector<Row> rows = against_no_learning(study_of(made(1, 1.25)));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].optimizer, "diag-to");
+  EXPECT_NEAR(*rows[0].rho, 0.2, 1e-3);
+  EXPECT_EQ(rows[1].optimizer, "adam-to");
+  EXPECT_NEAR(*rows[1].rho, 1 - 1.1 / 1.2, 1e-3);
+}
+
 TEST(PaperControls, RowsAreAgainstTheOtherBaseline) {
   const StudyRuns study = study_of({runs_of("adam", {2}, 2), runs_of("momentum", {1.5}, 1.5),
                                     runs_of(kWideAdam, {1}, 1), runs_of("adam-to", {0.5}, 0.5)});

@@ -111,9 +111,9 @@ const std::vector<PaperCell>& paper_cells() {
 const PaperCell* paper_cell(const std::string& data, const std::string& model, double lambda,
                             const std::string& optimizer) {
   for (const PaperCell& cell : paper_cells()) {
-    // The paper's Llama is one of 7 billion weights: whichever is tuned here stands in for it.
-    const bool same_model =
-        cell.model == model || (cell.model == "llama" && model.starts_with("llama:"));
+    // The paper's ResNets are of the published width and its Llama is one of 7 billion weights:
+    // whichever is trained here stands in for them.
+    const bool same_model = cell.model == model || cell.model == models::model_kind(model);
     if (cell.data == data && same_model && cell.optimizer == optimizer &&
         std::abs(cell.lambda - lambda) <= 1e-12) {
       return &cell;
@@ -147,8 +147,8 @@ const std::vector<PaperExperiment>& paper_experiments() {
       {"estimators",
        "The central claim: errors of estimators with and without A, along one trajectory"},
       {"theory", "Theorem 1: rates of convergence, certified and measured, with controls"},
-      {"resnet18", "Table 4: ResNet-18 on CIFAR-10", {"paper/resnet18.toml"}},
-      {"resnet50", "Table 4: ResNet-50 on CIFAR-10", {"paper/resnet50.toml"}},
+      {"resnet18", "Table 4: ResNet-18 of width 8 on CIFAR-10", {"paper/resnet18.toml"}},
+      {"resnet50", "Table 4: ResNet-50 on CIFAR-10, at a small scale", {"paper/resnet50.toml"}},
       {"llama", "Table 4: a Llama tuned on Alpaca", {"paper/llama.toml"}},
   };
   return kExperiments;
@@ -165,9 +165,9 @@ struct QuickDeep {
 
 const QuickDeep* quick_deep(const std::string& model) {
   static const QuickDeep kAll[] = {
-      {"resnet18", 3, {{"images", "256"}, {"test_images", "128"}}},
+      {"resnet18", 3, {{"images", "512"}, {"test_images", "128"}}},
       {"resnet50", 2, {{"images", "128"}, {"test_images", "64"}}},
-      {"llama", 3, {{"items", "200"}}},
+      {"llama", 3, {{"items", "100"}}},
   };
   for (const QuickDeep& each : kAll) {
     if (models::model_kind(model) == each.model) return &each;

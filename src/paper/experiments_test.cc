@@ -6,7 +6,11 @@
 
 #include <algorithm>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "models/make_problem.h"
+#include "paper/controls.h"
 #include "study/builtin.h"
 
 namespace tandem::paper {
@@ -33,11 +37,12 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
       // A search trains whole grids on all seeds, and momentum on two optimizers' rates.
       const bool search = experiment.name == "protocol";
       EXPECT_EQ(study.measure_all, search);
-      EXPECT_EQ(study.seeds.size(), search ? 2U : deep ? 3U : 5U);
+      EXPECT_EQ(study.seeds.size(), search ? 2U : experiment.name == "resnet50" ? 3U : 5U);
       for (const OptimizerSpec& optimizer : study.optimizers) {
         const std::size_t settings = study::expand(optimizer.method, optimizer.grid).size();
         if (deep) {  // equal budgets
-          EXPECT_TRUE(settings == 4 || optimizer.ablation) << optimizer.label;
+          const std::size_t budget = experiment.name == "llama" ? 6 : 4;
+          EXPECT_TRUE(settings == budget || optimizer.ablation) << optimizer.label;
           continue;
         }
         if (optimizer.method == "full-to") {
@@ -55,13 +60,39 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
   }
 }
 
+std::vector<std::string> alphas_of(const OptimizerSpec& optimizer) {
+  for (const auto& [name, values] : optimizer.grid) {
+    if (name == "alpha") return values;
+  }
+  return {};
+}
+
+TEST(Paper, AlphaOfZeroIsARowOfItsOwnWhereDeepModelsAreCompared) {
+  for (const char* path : {"paper/resnet18.toml", "paper/llama.toml"}) {
+    const StudySpec study = parse_study(builtin_study(path), path);
+    std::set<std::string> rows;
+    for (const OptimizerSpec& optimizer : study.optimizers) {
+      rows.insert(optimizer.label);
+      if (!optimizer.method.ends_with("-to")) continue;
+      const bool learns = optimizer.label == optimizer.method;
+      // What controls.h takes for "alpha > 0" must not have alpha = 0 in its grid.
+      ASSERT_EQ(alphas_of(optimizer).size(), 1U) << optimizer.label;
+      EXPECT_EQ(alphas_of(optimizer).front() != "0", learns) << optimizer.label;
+    }
+    for (const char* row : {"momentum", "diag-to", "adam-to", kNoLearning, kAdamNoLearning}) {
+      EXPECT_TRUE(rows.contains(row)) << path << " " << row;
+    }
+  }
+}
+
 TEST(Paper, EveryCellHasATaskInAStudy) {
   std::set<std::string> tasks;
   for (const PaperExperiment& experiment : paper_experiments()) {
     for (const std::string& path : experiment.studies) {
       for (const TaskSpec& task : parse_study(builtin_study(path), path).tasks) {
+        // What stands behind the colon of a deep model is its size, or its file.
         const std::string model =
-            task.model.starts_with("llama:") ? std::string("llama") : task.model;
+            is_deep(experiment.name) ? models::model_kind(task.model) : task.model;
         tasks.insert(fmt::format("{} {} {}", task.data, model, task.lambda));
       }
     }
@@ -78,6 +109,10 @@ TEST(Paper, EveryCellHasATaskInAStudy) {
   // Whichever Llama is tuned stands beside the paper's.
   ASSERT_NE(paper_cell("alpaca", "llama:other.bin,train=norm", 0, "ro-to"), nullptr);
   EXPECT_DOUBLE_EQ(*paper_cell("alpaca", "llama:other.bin", 0, "ro-to")->rho, -9.2e-4);
+  // So does a ResNet of any width, but a net of other layers does not.
+  ASSERT_NE(paper_cell("cifar10", "resnet18:width=8", 0, "diag-to"), nullptr);
+  EXPECT_DOUBLE_EQ(*paper_cell("cifar10", "resnet18:width=8", 0, "diag-to")->rho, 0.5);
+  EXPECT_EQ(paper_cell("nsl-kdd", "ffn:20", 0, "diag-to"), nullptr);
 }
 
 /// As the paper prints it: the unit that fits, one digit, and it calls KiB KB.

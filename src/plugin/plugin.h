@@ -50,6 +50,14 @@ struct Samples {
   std::span<const std::int64_t> labels;
 };
 
+/// A ResNet: its depth, 18 or 50, and the channels of its first convolution. Published ones have
+/// 64; a narrower net has fewer channels everywhere, in proportion.
+struct ResNetShape {
+  static constexpr std::size_t kMostWidth = 256;
+  int depth = 18;
+  std::size_t width = 64;
+};
+
 /// What `tandem bench torch` measures.
 struct TorchBench {
   /// Steps of an optimizer with a gradient that stays the same. Its name is that of its class:
@@ -61,7 +69,7 @@ struct TorchBench {
                                    std::size_t batch, double lr);
   /// The net of DeepModels::resnet in a loop as a user of LibTorch writes it, with an optimizer by
   /// its class, or "none": forward and backward alone. The task outlives the loop.
-  std::unique_ptr<Loop> (*resnet)(const std::string& name, const data::Task& task,
+  std::unique_ptr<Loop> (*resnet)(const ResNetShape& shape, const data::Task& task,
                                   std::size_t batch, const std::string& optimizer);
 };
 
@@ -101,9 +109,9 @@ class LanguageModel : public Problem {
 
 /// Models that need LibTorch. Their weights are the caller's; threads are torch's.
 struct DeepModels {
-  /// "resnet18", "resnet50": images of 3 x 32 x 32, each a row of 3072 values from 0 to 1 (and a
-  /// bias column, which is not used). Throws std::invalid_argument for other data.
-  std::unique_ptr<Problem> (*resnet)(const std::string& name,
+  /// Images of 3 x 32 x 32, each a row of 3072 values from 0 to 1 (and a bias column, which is not
+  /// used). Throws std::invalid_argument for other data.
+  std::unique_ptr<Problem> (*resnet)(const ResNetShape& shape,
                                      std::shared_ptr<const data::Task> task, double lambda);
   std::unique_ptr<LanguageModel> (*llama)(LlamaRequest request);
 };

@@ -31,7 +31,8 @@ class Remembering : public Problem {
   }
   std::unique_ptr<Session> session(std::uint64_t seed) const override;
 
-  mutable std::size_t measured = 0;  // samples, in all
+  mutable std::size_t measured = 0;                        // samples, in all
+  mutable std::vector<std::vector<float>> announced = {};  // weights, before they were measured
 };
 
 class Pull : public Batch {
@@ -48,7 +49,11 @@ class Pull : public Batch {
   }
   void losses(std::size_t, const float* weights, LossSum* losses) const override {
     double loss = 0;
-    for (int i = 0; i < 3; ++i) loss += std::pow(static_cast<double>(weights[i]) - 3, 2);
+    ASSERT_FALSE(problem_.announced.empty());
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_EQ(weights[i], problem_.announced.back()[static_cast<std::size_t>(i)]);
+      loss += std::pow(static_cast<double>(weights[i]) - 3, 2);
+    }
     losses->loss = loss * static_cast<double>(rows_);
     problem_.measured += rows_;
   }
@@ -67,6 +72,9 @@ class Memory : public Session {
   }
   std::unique_ptr<Batch> batch(Problem::Part, std::span<const std::uint32_t> rows) override {
     return std::make_unique<Pull>(problem_, rows.size(), &count_);
+  }
+  void before_measuring(std::span<const float> weights) override {
+    problem_.announced.emplace_back(weights.begin(), weights.end());
   }
   void save(std::ostream& stream) const override {
     StateWriter writer(stream);
@@ -190,6 +198,18 @@ TEST(Measuring, OnlySoManySamplesAreMeasured) {
   EXPECT_EQ(problem.measured, 2U * (3 + 3));
   EXPECT_DOUBLE_EQ(trainer.members()[0].points[0].train_loss, 3 * 16);
   EXPECT_DOUBLE_EQ(trainer.members()[0].points[0].validation_loss, 3 * 16);
+}
+
+TEST(Measuring, WeightsAreAnnouncedAtTheStartAndAfterEachEpoch) {
+  const Remembering problem;
+  Trainer trainer(problem, {kSgd}, options_of(2));
+  trainer.epoch();
+  ASSERT_EQ(problem.announced.size(), 2U);
+  EXPECT_EQ(problem.announced[0], std::vector<float>(3, 7));  // the start, which is the seed
+  const auto weights = trainer.weights(0);
+  EXPECT_EQ(problem.announced[1], std::vector<float>(weights.begin(), weights.end()));
+  trainer.epoch();
+  EXPECT_EQ(problem.announced.size(), 3U);  // once for both parts
 }
 
 TEST(Measuring, SchedulesCountPasses) {

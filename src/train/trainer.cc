@@ -379,6 +379,9 @@ std::size_t Trainer::measured(std::size_t samples) const {
 }
 
 void Trainer::measure() {
+  if (session_ != nullptr && !places_.empty()) {
+    session_->before_measuring({weights_.data(), dimension_});
+  }
   const auto samples = static_cast<double>(measured(problem_.samples()));
   const std::vector<LossSum> train = losses(Problem::Part::train, measured(problem_.samples()));
   const std::size_t held_out = measured(problem_.validation_samples());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The caller's weights are the net's parameters, without a copy. Whatever changes while a session
-// trains is its running statistics and two counters.
+// The caller's weights are the net's parameters, without a copy. All that a session remembers from
+// batch to batch is how many it trained on.
 #include "deep/image_problem.h"
 
 #include <ATen/core/Reduction.h>
@@ -35,6 +35,7 @@ class ImageSession : public Session {
 
   void start(std::span<float> weights) const override;
   std::unique_ptr<Batch> batch(Problem::Part part, std::span<const std::uint32_t> rows) override;
+  void before_measuring(std::span<const float> weights) override;
   void save(std::ostream& stream) const override;
   void load(std::istream& stream) override;
 
@@ -49,9 +50,8 @@ class ImageSession : public Session {
  private:
   const ImageProblem& problem_;
   std::uint64_t seed_;
-  RunningStatistics statistics_;
-  std::uint64_t updates_ = 0;  // of the statistics
-  std::uint64_t batches_ = 0;  // trained on: the place in the random numbers
+  std::optional<RunningStatistics> statistics_;  // of the weights that are being measured
+  std::uint64_t batches_ = 0;                    // trained on: the place in the random numbers
 };
 
 class ImageProblem : public Problem {
@@ -75,9 +75,10 @@ class ImageProblem : public Problem {
   double lambda() const override { return lambda_; }
   bool classifies() const override { return true; }
   std::string description() const override {
-    return fmt::format("ResNet-{}, 3 x 32 x 32, {} classes, mean {:.3f}, deviation {:.3f}",
-                       net_.depth(), net_.classes(), fmt::join(normalisation_.mean, " "),
-                       fmt::join(normalisation_.deviation, " "));
+    return fmt::format(
+        "ResNet-{} of width {}, 3 x 32 x 32, {} classes, mean {:.3f}, deviation {:.3f}",
+        net_.depth(), net_.width(), net_.classes(), fmt::join(normalisation_.mean, " "),
+        fmt::join(normalisation_.deviation, " "));
   }
   std::unique_ptr<Batch> batch(Part /*part*/,
                                std::span<const std::uint32_t> /*rows*/) const override {
@@ -142,7 +143,7 @@ float* only_read(const float* weights) { return const_cast<float*>(weights); }
 // ---- The session --------------------------------------------------------------------------------
 
 ImageSession::ImageSession(const ImageProblem& problem, std::uint64_t seed)
-    : problem_(problem), seed_(seed), statistics_(problem.net().fresh_statistics()) {}
+    : problem_(problem), seed_(seed) {}
 
 void ImageSession::start(std::span<float> weights) const {
   plain_errors([&] { problem_.net().start(seed_, weights); });
@@ -160,8 +161,26 @@ std::unique_ptr<Batch> ImageSession::batch(Problem::Part part,
   return std::make_unique<ImageBatch>(*this, data, part == Problem::Part::train, rows);
 }
 
+/// With the k-th batch averages move by 1/k of their distance, and so become the mean of all.
+void ImageSession::before_measuring(std::span<const float> weights) {
+  plain_errors([&] {
+    const at::NoGradGuard plain;
+    const ResNet& net = problem_.net();
+    const data::Dataset& data = problem_.part(Problem::Part::train);
+    const std::vector<at::Tensor> parameters = net.tensors(only_read(weights.data()));
+    RunningStatistics statistics = net.fresh_statistics();
+    std::size_t seen = 0;
+    for (const std::vector<std::uint32_t>& rows : statistics_batches(data.rows)) {
+      net.forward(image_tensor(data, problem_.normalisation(), rows, {}), parameters, statistics,
+                  ResNet::Mode::training, 1 / static_cast<double>(++seen));
+    }
+    statistics_ = std::move(statistics);
+  });
+}
+
 double ImageSession::gradient(std::uint64_t number, std::span<const std::uint32_t> rows,
                               const float* weights, float* gradient) {
+  statistics_.reset();  // the weights are about to change
   return plain_errors([&] {
     const ResNet& net = problem_.net();
     const data::Dataset& data = problem_.part(Problem::Part::train);
@@ -172,8 +191,7 @@ double ImageSession::gradient(std::uint64_t number, std::span<const std::uint32_
     std::vector<at::Tensor> parameters = net.tensors(only_read(weights));
     for (at::Tensor& parameter : parameters) parameter.set_requires_grad(true);
     const at::Tensor logits = net.forward(image_tensor(data, problem_.normalisation(), rows, views),
-                                          parameters, statistics_, ResNet::Mode::training);
-    ++updates_;
+                                          parameters, {}, ResNet::Mode::training);
     const at::Tensor loss = at::cross_entropy_loss(logits, label_tensor(data, rows));
     const std::vector<at::Tensor> gradients = torch::autograd::grad({loss}, parameters);
 
@@ -186,6 +204,9 @@ double ImageSession::gradient(std::uint64_t number, std::span<const std::uint32_
 
 LossSum ImageSession::losses(const data::Dataset& data, std::span<const std::uint32_t> rows,
                              const float* weights) const {
+  if (!statistics_) {
+    throw std::logic_error("Losses of a ResNet are asked after Session::before_measuring");
+  }
   return plain_errors([&] {
     const at::NoGradGuard plain;
     const ResNet& net = problem_.net();
@@ -194,7 +215,7 @@ LossSum ImageSession::losses(const data::Dataset& data, std::span<const std::uin
     for (std::size_t at = 0; at < rows.size(); at += kEvaluationBatch) {
       const auto some = rows.subspan(at, std::min(kEvaluationBatch, rows.size() - at));
       const at::Tensor logits = net.forward(image_tensor(data, problem_.normalisation(), some, {}),
-                                            parameters, statistics_, ResNet::Mode::evaluation);
+                                            parameters, *statistics_, ResNet::Mode::evaluation);
       const at::Tensor labels = label_tensor(data, some);
       const at::Tensor each = at::cross_entropy_loss(logits, labels, {}, at::Reduction::None);
       sum.loss += each.sum(at::kDouble).item<double>();
@@ -209,21 +230,13 @@ LossSum ImageSession::losses(const data::Dataset& data, std::span<const std::uin
 
 constexpr const char* kKind = "resnet session";
 
-std::span<float> values_of(const at::Tensor& tensor) {
-  return {tensor.data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
-}
-
 void ImageSession::save(std::ostream& stream) const {
   StateWriter writer(stream);
   writer.text("kind", kKind);
   writer.count("depth", static_cast<std::uint64_t>(problem_.net().depth()));
+  writer.count("width", problem_.net().width());
   writer.count("seed", seed_);
   writer.count("batches", batches_);
-  writer.count("updates", updates_);
-  for (std::size_t i = 0; i < statistics_.means.size(); ++i) {
-    writer.array("running_mean", std::span<const float>(values_of(statistics_.means[i])));
-    writer.array("running_variance", std::span<const float>(values_of(statistics_.variances[i])));
-  }
   writer.finish();
 }
 
@@ -240,44 +253,32 @@ void ImageSession::load(std::istream& stream) {
                                  name, found, expected));
   };
   expect("depth", static_cast<std::uint64_t>(problem_.net().depth()));
+  expect("width", problem_.net().width());
   expect("seed", seed_);
   const std::uint64_t batches = reader.count("batches");
-  const std::uint64_t updates = reader.count("updates");
-  RunningStatistics statistics = problem_.net().fresh_statistics();
-  for (std::size_t i = 0; i < statistics.means.size(); ++i) {
-    reader.array("running_mean", values_of(statistics.means[i]));
-    reader.array("running_variance", values_of(statistics.variances[i]));
-  }
   reader.finish();
-  statistics_ = std::move(statistics);
+  statistics_.reset();
   batches_ = batches;
-  updates_ = updates;
 }
 
 }  // namespace
 
-int resnet_depth(const std::string& name) {
-  if (name == "resnet18") return 18;
-  if (name == "resnet50") return 50;
-  throw std::invalid_argument(
-      fmt::format("Unknown image model '{}', expected resnet18 or resnet50", name));
+std::vector<std::vector<std::uint32_t>> statistics_batches(std::size_t rows) {
+  const std::size_t images = std::min(rows, kStatisticsImages);
+  std::vector<std::vector<std::uint32_t>> batches((images + kEvaluationBatch - 1) /
+                                                  kEvaluationBatch);
+  for (std::size_t i = 0; i < images; ++i) {
+    batches[i % batches.size()].push_back(static_cast<std::uint32_t>(i * rows / images));
+  }
+  return batches;
 }
 
-std::unique_ptr<Problem> make_resnet(const std::string& name,
+std::unique_ptr<Problem> make_resnet(const plugin::ResNetShape& shape,
                                      std::shared_ptr<const data::Task> task, double lambda) {
-  const int depth = resnet_depth(name);
   return plain_errors([&] {
     const Normalisation normalisation = check_images(*task);
-    return std::make_unique<ImageProblem>(ResNet(depth, task->train.classes), task, normalisation,
-                                          lambda);
-  });
-}
-
-std::unique_ptr<Problem> make_image_problem(ResNet net, std::shared_ptr<const data::Task> task,
-                                            double lambda) {
-  return plain_errors([&] {
-    const Normalisation normalisation = check_images(*task);
-    return std::make_unique<ImageProblem>(std::move(net), task, normalisation, lambda);
+    return std::make_unique<ImageProblem>(ResNet(shape.depth, task->train.classes, shape.width),
+                                          task, normalisation, lambda);
   });
 }
 

@@ -3,6 +3,8 @@
 // and data that are refused.
 #include "deep/image_problem.h"
 
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cross_entropy_loss.h>
 #include <gtest/gtest.h>
 #include <tandem/errors.h>
 #include <tandem/registry.h>
@@ -15,6 +17,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "deep/resnet.h"
 #include "deep/resnet_loop.h"
 #include "deep/test_images.h"
 
@@ -25,9 +28,11 @@ using Part = Problem::Part;
 
 constexpr std::uint64_t kSeed = 4;
 
-/// A narrow ResNet-18, which differs from the real one in its cost alone.
+constexpr plugin::ResNetShape kNarrow{.depth = 18, .width = 8};
+
+/// A narrow ResNet-18, which differs from the published one in its cost alone.
 std::unique_ptr<Problem> make_narrow(const std::shared_ptr<data::Task>& task) {
-  return make_image_problem(ResNet(18, task->train.classes, 8), task, 0);
+  return make_resnet(kNarrow, task, 0);
 }
 
 std::vector<float> started(const Problem& problem, std::uint64_t seed = kSeed) {
@@ -58,26 +63,31 @@ double descend(Session& session, std::span<const std::uint32_t> rows, std::vecto
 
 LossSum losses(Session& session, Part part, std::span<const std::uint32_t> rows,
                const std::vector<float>& weights) {
+  session.before_measuring(weights);
   LossSum sum;
   session.batch(part, rows)->losses(1, weights.data(), &sum);
   return sum;
 }
 
 TEST(ImageProblem, SaysWhatItIs) {
-  const auto problem = make_resnet("resnet18", make_task(6), 0.25);
+  const auto problem = make_resnet({.depth = 18}, make_task(6), 0.25);
   EXPECT_EQ(problem->samples(), 6U);
   EXPECT_EQ(problem->validation_samples(), 3U);
   EXPECT_EQ(problem->lambda(), 0.25);
   EXPECT_TRUE(problem->classifies());
   EXPECT_EQ(problem->segments().size(), 62U);
   EXPECT_EQ(problem->dimension(), 11173962U);
-  EXPECT_EQ(problem->description().find("ResNet-18, 3 x 32 x 32, 10 classes, mean 0."), 0U)
+  EXPECT_EQ(problem->description().find("ResNet-18 of width 64, 3 x 32 x 32, 10 classes, mean 0."),
+            0U)
       << problem->description();
   auto task = make_task(6, 3);
   task->validation.reset();
-  const auto deep = make_resnet("resnet50", task, 0);
+  const auto deep = make_resnet({.depth = 50}, task, 0);
   EXPECT_EQ(deep->validation_samples(), 0U);
-  EXPECT_EQ(deep->description().find("ResNet-50, 3 x 32 x 32, 3 classes"), 0U);
+  const auto narrow = make_narrow(task);
+  EXPECT_EQ(narrow->description().find("ResNet-18 of width 8, "), 0U) << narrow->description();
+  EXPECT_LT(narrow->dimension(), 180000U);
+  EXPECT_EQ(deep->description().find("ResNet-50 of width 64, 3 x 32 x 32, 3 classes"), 0U);
 }
 
 TEST(ImageProblem, GradientIsThatOfTheLoss) {
@@ -139,7 +149,7 @@ TEST(ImageProblem, LearnsAFewImages) {
 }
 
 TEST(ImageProblem, DeepNetHasAGradient) {
-  const auto problem = make_resnet("resnet50", make_task(2, 3), 0);
+  const auto problem = make_resnet({.depth = 50}, make_task(2, 3), 0);
   const auto session = problem->session(kSeed);
   std::vector<float> weights(problem->dimension());
   session->start(weights);
@@ -216,8 +226,8 @@ TEST(ImageSession, RefusesDamagedAndForeignStates) {
     expect_refused(*problem, kSeed, state.substr(0, at));
   }
   expect_refused(*problem, kSeed + 1, state);
-  expect_refused(*make_image_problem(ResNet(50, 10, 8), make_task(4), 0), kSeed, state);
-  expect_refused(*make_image_problem(ResNet(18, 10, 4), make_task(4), 0), kSeed, state);
+  expect_refused(*make_resnet({.depth = 50, .width = 8}, make_task(4), 0), kSeed, state);
+  expect_refused(*make_resnet({.depth = 18, .width = 4}, make_task(4), 0), kSeed, state);
   std::ostringstream foreign;
   make_optimizer("adam", 3)->save(foreign);
   expect_refused(*problem, kSeed, foreign.str());
@@ -236,13 +246,113 @@ TEST(ImageSession, EvaluationChangesNothing) {
   EXPECT_EQ(first.loss, second.loss);
   EXPECT_EQ(saved(*session), before);
 
-  // Images are judged by running statistics, each by itself.
+  // Images are judged by statistics of the training images, each by itself.
   LossSum each;
   for (std::uint32_t row = 0; row < 4; ++row) {
     each += losses(*session, Part::train, std::array{row}, weights);
   }
   EXPECT_NEAR(each.loss, first.loss, 1e-4 * first.loss);
   EXPECT_EQ(each.correct, first.correct);
+}
+
+TEST(ImageSession, MeasuresTheWeightsAndNotWhatCameBefore) {
+  const auto problem = make_narrow(make_task(4));
+  const auto session = problem->session(kSeed);
+  std::vector<float> weights = started(*problem);
+  for (int step = 0; step < 2; ++step) descend(*session, first_rows(4), weights);
+  const LossSum train = losses(*session, Part::train, first_rows(4), weights);
+  const LossSum held_out = losses(*session, Part::validation, first_rows(2), weights);
+  // Of another seed, and without a step: the loss is a function of weights and data.
+  const auto other = problem->session(kSeed + 1);
+  EXPECT_EQ(losses(*other, Part::train, first_rows(4), weights).loss, train.loss);
+  EXPECT_EQ(losses(*other, Part::validation, first_rows(2), weights).loss, held_out.loss);
+}
+
+TEST(ImageSession, MeasuringChangesNothingForTraining) {
+  const auto problem = make_narrow(make_task(4));
+  const auto measured = problem->session(kSeed);
+  const auto plain = problem->session(kSeed);
+  std::vector<float> weights = started(*problem);
+  std::vector<float> same = weights;
+  for (int step = 0; step < 3; ++step) {
+    losses(*measured, Part::train, first_rows(4), weights);
+    descend(*measured, first_rows(4), weights);
+    descend(*plain, first_rows(4), same);
+  }
+  EXPECT_EQ(weights, same);
+  EXPECT_EQ(saved(*measured), saved(*plain));
+}
+
+/// The loss of images that are normalised by their own batch.
+double loss_by_batch(const plugin::ResNetShape& shape, const data::Task& task,
+                     std::vector<float>& weights) {
+  const at::NoGradGuard plain;
+  const ResNet net(shape.depth, task.train.classes, shape.width);
+  const auto rows = first_rows(task.train.rows);
+  const at::Tensor logits = net.forward(image_tensor(task.train, check_images(task), rows, {}),
+                                        net.tensors(weights.data()), {}, ResNet::Mode::training);
+  return at::cross_entropy_loss(logits, label_tensor(task.train, rows)).item<double>();
+}
+
+TEST(ImageSession, AFreshNetGuesses) {
+  // 128 images are one batch: its statistics and those of the whole set are the same, but for n - 1
+  // in place of n.
+  const auto task = make_task(128);
+  for (const int depth : {18, 50}) {
+    const plugin::ResNetShape shape{.depth = depth, .width = 4};
+    const auto problem = make_resnet(shape, task, 0);
+    const auto session = problem->session(kSeed);
+    std::vector<float> weights = started(*problem);
+    const double loss = losses(*session, Part::train, first_rows(128), weights).loss / 128;
+    EXPECT_NEAR(loss, std::log(10.0), 1) << depth;
+    EXPECT_NEAR(loss, loss_by_batch(shape, *task, weights), 0.01) << depth;
+  }
+}
+
+TEST(ImageSession, LossesAreOfTheWeightsThatWereAnnounced) {
+  const auto problem = make_narrow(make_task(4));
+  const auto session = problem->session(kSeed);
+  std::vector<float> weights = started(*problem);
+  LossSum sum;
+  const auto ask = [&] {
+    session->batch(Part::train, first_rows(2))->losses(1, weights.data(), &sum);
+  };
+  EXPECT_THROW(ask(), std::logic_error);
+  session->before_measuring(weights);
+  EXPECT_NO_THROW(ask());
+  descend(*session, first_rows(2), weights);
+  EXPECT_THROW(ask(), std::logic_error);  // those statistics are of other weights
+  session->before_measuring(weights);
+  load(*session, saved(*session));
+  EXPECT_THROW(ask(), std::logic_error);
+}
+
+TEST(StatisticsBatches, AreSpreadOverAllRows) {
+  const auto all_rows = [](const std::vector<std::vector<std::uint32_t>>& batches) {
+    std::vector<std::uint32_t> rows;
+    for (const auto& batch : batches) rows.insert(rows.end(), batch.begin(), batch.end());
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  };
+  EXPECT_EQ(statistics_batches(1), (std::vector<std::vector<std::uint32_t>>{{0}}));
+  EXPECT_EQ(statistics_batches(128).size(), 1U);
+  const auto few = statistics_batches(129);
+  ASSERT_EQ(few.size(), 2U);
+  EXPECT_EQ(few[0].size(), 65U);
+  EXPECT_EQ(few[0][1], 2U);  // every other row
+  EXPECT_EQ(all_rows(few), first_rows(129));
+  EXPECT_EQ(all_rows(statistics_batches(1024)), first_rows(1024));
+
+  const auto many = statistics_batches(50000);
+  ASSERT_EQ(many.size(), 8U);
+  const std::vector<std::uint32_t> rows = all_rows(many);
+  ASSERT_EQ(rows.size(), kStatisticsImages);
+  for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i], i * 50000 / 1024);
+  for (const auto& batch : many) {
+    ASSERT_EQ(batch.size(), 128U);
+    EXPECT_LT(batch.front(), 500U);
+    EXPECT_GT(batch.back(), 49500U);
+  }
 }
 
 TEST(ImageSession, AnotherGradientOfABatchSeesTheSameImages) {
@@ -265,6 +375,7 @@ TEST(ImageSession, WeightsAreTheCallers) {
   const auto problem = make_narrow(make_task(131));
   const auto session = problem->session(kSeed);
   std::vector<float> weights = started(*problem);
+  session->before_measuring(weights);
   const auto batch = session->batch(Part::train, first_rows(131));
   weights[weights.size() - 10 + 3] = 1e9F;  // the linear layer's bias of class 3
   LossSum sum;
@@ -402,7 +513,7 @@ TEST(Images, RefusesOtherData) {
     const auto task = make_task(4, 10, bias);
     spoil(*task);
     try {
-      make_resnet("resnet18", task, 0);
+      make_resnet({.depth = 18}, task, 0);
       ADD_FAILURE() << "not refused: " << words.front();
     } catch (const std::invalid_argument& error) {
       for (const std::string& word : words) {
@@ -434,17 +545,19 @@ TEST(Images, RefusesOtherData) {
         task.validation.reset();
       },
       {"classes", "1"});
-  EXPECT_THROW(make_resnet("resnet34", make_task(2), 0), std::invalid_argument);
+  EXPECT_THROW(make_resnet({.depth = 34}, make_task(2), 0), std::invalid_argument);
+  EXPECT_THROW(make_resnet({.width = 0}, make_task(2), 0), std::invalid_argument);
+  EXPECT_THROW(make_resnet({.width = 257}, make_task(2), 0), std::invalid_argument);
 }
 
 // ---- The peer -----------------------------------------------------------------------------------
 
 TEST(ResNetLoop, TrainsAsTheProblemDoes) {
   const auto task = make_task(5);
-  const auto loop = make_resnet_loop("resnet18", *task, 2, "tandem::optim::DiagonalTO");
+  const auto loop = make_resnet_loop(kNarrow, *task, 2, "tandem::optim::DiagonalTO");
   loop->run(3);  // rows 0 and 1, 2 and 3, 0 and 1
 
-  const auto problem = make_resnet("resnet18", task, 0);
+  const auto problem = make_resnet(kNarrow, task, 0);
   const auto session = problem->session(1);
   std::vector<float> weights(problem->dimension());
   session->start(weights);
@@ -469,7 +582,7 @@ TEST(ResNetLoop, HasTheOptimizersThatItSays) {
   const auto task = make_task(1);
   std::vector<float> still;
   for (const char* name : {"none", "torch::optim::SGD", "torch::optim::Adam"}) {
-    const auto loop = make_resnet_loop("resnet18", *task, 1, name);
+    const auto loop = make_resnet_loop(kNarrow, *task, 1, name);
     loop->run(1);
     if (still.empty()) {
       still = loop->weights();
@@ -477,9 +590,9 @@ TEST(ResNetLoop, HasTheOptimizersThatItSays) {
       EXPECT_NE(loop->weights(), still) << name;
     }
   }
-  EXPECT_THROW(make_resnet_loop("resnet18", *task, 1, "magic"), std::invalid_argument);
-  EXPECT_THROW(make_resnet_loop("resnet19", *task, 1, "none"), std::invalid_argument);
-  EXPECT_THROW(make_resnet_loop("resnet18", *task, 2, "none"), std::invalid_argument);
+  EXPECT_THROW(make_resnet_loop(kNarrow, *task, 1, "magic"), std::invalid_argument);
+  EXPECT_THROW(make_resnet_loop({.depth = 19}, *task, 1, "none"), std::invalid_argument);
+  EXPECT_THROW(make_resnet_loop(kNarrow, *task, 2, "none"), std::invalid_argument);
 }
 
 }  // namespace

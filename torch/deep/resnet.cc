@@ -18,11 +18,11 @@
 #include <utility>
 
 #include "base/random.h"
+#include "plugin/plugin.h"
 
 namespace tandem::deep {
 namespace {
 
-constexpr double kMomentum = 0.1;  // of running statistics, as torch's default
 constexpr double kEpsilon = 1e-5;
 
 // What random numbers are for: a stream a parameter, far from those of others.
@@ -80,11 +80,15 @@ void start_parameter(const Parameter& parameter, Random random, std::span<float>
 // ---- Structure ----------------------------------------------------------------------------------
 
 ResNet::ResNet(int depth, std::size_t classes, std::size_t width)
-    : depth_(depth), classes_(classes) {
+    : depth_(depth), classes_(classes), width_(width) {
   const std::vector<std::size_t> stages = stage_blocks(depth);
   if (classes < 2) {
     throw std::invalid_argument(
         fmt::format("Invalid number of classes of a ResNet: {}, expected at least 2", classes));
+  }
+  if (width == 0 || width > plugin::ResNetShape::kMostWidth) {
+    throw std::invalid_argument(fmt::format("Invalid width of a ResNet: {}, expected 1 to {}",
+                                            width, plugin::ResNetShape::kMostWidth));
   }
   auto stage_width = static_cast<std::int64_t>(width);
   std::int64_t channels = stage_width;
@@ -209,20 +213,22 @@ struct ResNet::Pass {
   std::span<const at::Tensor> parameters;
   const RunningStatistics& statistics;
   bool training;
+  double momentum;
 
   at::Tensor operator()(const Layer& layer, const at::Tensor& inputs) const {
     const at::Tensor sums =
         at::conv2d(inputs, parameters[layer.parameter], {}, layer.stride, layer.padding);
+    const bool remembers = !statistics.means.empty();
     return at::batch_norm(sums, parameters[layer.parameter + 1], parameters[layer.parameter + 2],
-                          statistics.means[layer.statistics],
-                          statistics.variances[layer.statistics], training, kMomentum, kEpsilon,
-                          /*cudnn_enabled=*/false);
+                          remembers ? statistics.means[layer.statistics] : at::Tensor(),
+                          remembers ? statistics.variances[layer.statistics] : at::Tensor(),
+                          training, momentum, kEpsilon, /*cudnn_enabled=*/false);
   }
 };
 
 at::Tensor ResNet::forward(const at::Tensor& images, std::span<const at::Tensor> parameters,
-                           const RunningStatistics& statistics, Mode mode) const {
-  const Pass pass{parameters, statistics, mode == Mode::training};
+                           const RunningStatistics& statistics, Mode mode, double momentum) const {
+  const Pass pass{parameters, statistics, mode == Mode::training, momentum};
   at::Tensor values = pass(stem_, images).relu_();
   for (const Block& block : blocks_) {
     at::Tensor inside = values;

@@ -26,7 +26,7 @@ struct Parameter {
   std::size_t inputs = 0;  // of the linear layer: what its start depends on
 };
 
-/// What the batch normalisations remember: tensors of a value a channel, in the order of layers.
+/// Statistics of the batch normalisations: tensors of a value a channel, in the order of layers.
 struct RunningStatistics {
   std::vector<at::Tensor> means;
   std::vector<at::Tensor> variances;
@@ -35,10 +35,11 @@ struct RunningStatistics {
 class ResNet {
  public:
   /// Depth 18 or 50; std::invalid_argument for others. The width is the number of channels of the
-  /// stem: other than 64 is for tests that need a small net.
+  /// stem, to which all others are in proportion.
   ResNet(int depth, std::size_t classes, std::size_t width = 64);
 
   int depth() const { return depth_; }
+  std::size_t width() const { return width_; }
   std::size_t classes() const { return classes_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   std::size_t dimension() const;
@@ -52,10 +53,13 @@ class ResNet {
   std::vector<at::Tensor> tensors(float* weights) const;
 
   enum class Mode { training, evaluation };
+  static constexpr double kMomentum = 0.1;  // of running statistics, as torch's default
   /// Logits of images (count x 3 x 32 x 32, best channels-last). Training normalises by the batch
-  /// and moves the statistics; evaluation normalises by the statistics.
+  /// and moves the statistics by `momentum` towards the batch's, if there are any; evaluation
+  /// normalises by the statistics.
   at::Tensor forward(const at::Tensor& images, std::span<const at::Tensor> parameters,
-                     const RunningStatistics& statistics, Mode mode) const;
+                     const RunningStatistics& statistics, Mode mode,
+                     double momentum = kMomentum) const;
 
  private:
   /// A convolution without bias and the normalisation behind it. Their parameters stand one after
@@ -82,6 +86,7 @@ class ResNet {
 
   int depth_;
   std::size_t classes_;
+  std::size_t width_;
   std::vector<Parameter> parameters_;
   std::vector<std::int64_t> normalised_channels_;  // of each normalisation
   Layer stem_;

@@ -14,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "deep/image_problem.h"
 #include "deep/images.h"
 #include "deep/plain_errors.h"
 #include "deep/resnet.h"
@@ -45,10 +44,11 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name,
 
 class ResNetLoop : public plugin::Loop {
  public:
-  ResNetLoop(int depth, const data::Task& task, std::size_t batch, const std::string& optimizer)
+  ResNetLoop(const plugin::ResNetShape& shape, const data::Task& task, std::size_t batch,
+             const std::string& optimizer)
       : data_(task.train),
         normalisation_(check_images(task)),
-        net_(depth, task.train.classes),
+        net_(shape.depth, task.train.classes, shape.width),
         statistics_(net_.fresh_statistics()),
         batch_(batch) {
     if (batch == 0 || batch > data_.rows) {
@@ -109,10 +109,10 @@ class ResNetLoop : public plugin::Loop {
 
 }  // namespace
 
-std::unique_ptr<plugin::Loop> make_resnet_loop(const std::string& name, const data::Task& task,
-                                               std::size_t batch, const std::string& optimizer) {
-  const int depth = resnet_depth(name);
-  return plain_errors([&] { return std::make_unique<ResNetLoop>(depth, task, batch, optimizer); });
+std::unique_ptr<plugin::Loop> make_resnet_loop(const plugin::ResNetShape& shape,
+                                               const data::Task& task, std::size_t batch,
+                                               const std::string& optimizer) {
+  return plain_errors([&] { return std::make_unique<ResNetLoop>(shape, task, batch, optimizer); });
 }
 
 }  // namespace tandem::deep

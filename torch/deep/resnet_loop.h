@@ -12,11 +12,12 @@
 namespace tandem::deep {
 
 /// Forward, backward and a step of the optimizer, batch after batch of the training images in their
-/// order, and again from the beginning. The model is "resnet18" or "resnet50"; the optimizer is
-/// "torch::optim::SGD" (with momentum), "torch::optim::Adam", "tandem::optim::DiagonalTO", or
-/// "none" for forward and backward alone. Throws std::invalid_argument for others. The task
-/// outlives the loop, whose weights() are as the segments of make_resnet.
-std::unique_ptr<plugin::Loop> make_resnet_loop(const std::string& name, const data::Task& task,
-                                               std::size_t batch, const std::string& optimizer);
+/// order, and again from the beginning. The optimizer is "torch::optim::SGD" (with momentum),
+/// "torch::optim::Adam", "tandem::optim::DiagonalTO", or "none" for forward and backward alone.
+/// Throws std::invalid_argument for others. The task outlives the loop, whose weights() are as the
+/// segments of make_resnet.
+std::unique_ptr<plugin::Loop> make_resnet_loop(const plugin::ResNetShape& shape,
+                                               const data::Task& task, std::size_t batch,
+                                               const std::string& optimizer);
 
 }  // namespace tandem::deep

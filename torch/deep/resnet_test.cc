@@ -29,6 +29,8 @@ TEST(ResNet, HasAsManyWeightsAsPublished) {
   EXPECT_EQ(ResNet(18, 100).dimension(), 11173962U + 90 * 513);
   EXPECT_EQ(ResNet(18, 10).parameters().size(), 62U);
   EXPECT_EQ(ResNet(50, 10).parameters().size(), 161U);
+  EXPECT_EQ(ResNet(18, 10, 8).parameters().size(), 62U);
+  EXPECT_EQ(ResNet(18, 10, 8).dimension(), 176402U);
 }
 
 TEST(ResNet, ParametersFollowEachOther) {
@@ -41,9 +43,11 @@ TEST(ResNet, ParametersFollowEachOther) {
   EXPECT_EQ(offset, net.dimension());
 }
 
-TEST(ResNet, RefusesOtherDepthsAndClasses) {
+TEST(ResNet, RefusesOtherDepthsClassesAndWidths) {
   EXPECT_THROW(ResNet(34, 10), std::invalid_argument);
   EXPECT_THROW(ResNet(18, 1), std::invalid_argument);
+  EXPECT_THROW(ResNet(18, 10, 0), std::invalid_argument);
+  EXPECT_THROW(ResNet(18, 10, 257), std::invalid_argument);
   std::vector<float> few(5);
   EXPECT_THROW(ResNet(18, 10).start(1, few), std::invalid_argument);
 }

@@ -290,17 +290,21 @@ std::string paper_page(const PaperResults& results, const std::vector<Link>& fig
   for (const auto& [study, why] : results.missing) {
     page += fmt::format("\n{}: no data. {}\n", study, why.substr(0, why.find('\n')));
   }
-  if (const std::vector<Row> ablations = report::part_of_rows(rows, true); !ablations.empty()) {
+  const std::vector<Row> ablations = report::part_of_rows(rows, true);
+  if (!ablations.empty()) {
     page += "\n## Ablations, against Adam\n\n" + beside_paper(ablations, {}).markdown();
-    const std::vector<Row> wide = rows_of(results.studies, against_wide_adam);
-    if (!wide.empty()) {
-      page += "\n## Against Adam with TO's rates too\n\n" + control_table(wide).markdown();
-    }
+  }
+  if (const std::vector<Row> wide = rows_of(results.studies, against_wide_adam); !wide.empty()) {
+    page += "\n## Against Adam with TO's rates too\n\n" + control_table(wide).markdown();
+  }
+  const std::vector<Row> learning = rows_of(results.studies, against_no_learning);
+  if (!learning.empty()) {
     page +=
-        "\n## What learning A contributes\n\nForms of TO with alpha > 0 against the best of the "
-        "same "
-        "grid with alpha = 0, which is momentum (adam-to: against adam-to with alpha = 0).\n\n" +
-        control_table(rows_of(results.studies, against_no_learning)).markdown();
+        "\n## What learning A contributes\n\nForms of TO with alpha > 0 against the best with "
+        "alpha = 0, which is momentum (adam-to: against adam-to with alpha = 0).\n\n" +
+        control_table(learning).markdown();
+  }
+  if (!ablations.empty() || !learning.empty()) {
     page += fmt::format("\n{}\n", verdict_text(verdicts(results.studies)));
   }
   if (const Table epochs = epochs_table(results.studies); epochs.rows() > 0) {
