@@ -141,7 +141,7 @@ const std::vector<PaperExperiment>& paper_experiments() {
        {"paper/lambda-smallnorb.toml", "paper/lambda-covtype.toml", "paper/lambda-kdd.toml",
         "paper/lambda-news20.toml", "paper/lambda-mnist.toml"}},
       {"memory", "Table 3: bytes of state, computed and of live optimizers"},
-      {"theory", "Theorem 1: rates of convergence, certified and measured, with controls"},
+      {"theory", "Theorems 1 and 2: rates of convergence, certified and measured, with controls"},
       {"resnet18", "Table 4: ResNet-18 on CIFAR-10", {"paper/resnet18.toml"}},
       {"resnet50", "Table 4: ResNet-50 on CIFAR-10", {"paper/resnet50.toml"}},
       {"llama", "Table 4: a Llama tuned on Alpaca", {"paper/llama.toml"}},
