@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// `tandem paper theory`: certified rates, milder ones on real data, and the controls beside them.
+// `tandem paper theory`: certified rates of both theorems, milder ones on real data, and the controls
+// beside them.
 #include "cli/paper_theory.h"
 
 #include <fmt/format.h>
@@ -32,6 +33,7 @@
 #include "paper/theory.h"
 #include "paper/theory_experiment.h"
 #include "paper/theory_problem.h"
+#include "paper/theory_robust.h"
 #include "train/trainer.h"
 
 namespace tandem::cli {
@@ -53,14 +55,14 @@ struct Length {
 };
 
 struct Budget {
-  Length certified, generated, kdd;
+  Length certified, generated, kdd, nonconvex;
 };
 
 // KDD has a few very long rows: the error of an estimate over a window of constant length jumps
 // where one was drawn, and only many records tell its slope. A record takes the gradient of 22544
 // rows, as much time as 500 steps.
-constexpr Budget kQuick = {{100'000, 1}, {100'000, 1}, {10'000, 1, 24}};
-constexpr Budget kFull = {{1'000'000, 2}, {300'000, 2}, {100'000, 2, 48}};
+constexpr Budget kQuick = {{100'000, 1}, {100'000, 1}, {10'000, 1, 24}, {100'000, 1}};
+constexpr Budget kFull = {{1'000'000, 2}, {300'000, 2}, {100'000, 2, 48}, {1'000'000, 2}};
 
 void print_line(Json line, const Json& more) {
   line.update(more);
@@ -126,7 +128,8 @@ int check_constants(const TheoryOptions& options, const Common& common) {
                             .L = *options.L,
                             .D_w = *options.D_w,
                             .D_G = *options.D_G,
-                            .D_V = options.D_V};
+                            .D_V = options.D_V,
+                            .D_F = options.D_F};
   theory::require_valid(facts);
   std::optional<theory::Rates> own;
   if (any_given(own_rates(options))) {
@@ -158,6 +161,7 @@ class Theory {
         certified();
         kdd();
         generated();
+        nonconvex();
       });
       if (!options_.out.empty()) write(seconds);
       if (common_.json) {
@@ -229,8 +233,9 @@ class Theory {
           paper::constants_table(experiment.facts, experiment.rates, run.smoothness).terminal(),
           paper::conditions_table(experiment.facts, experiment.rates).terminal(),
           paper::verdict(experiment.facts, experiment.rates),
-          paper::slopes_table(experiment).terminal(), paper::reasons(experiment),
-          paper::what_controls_show(experiment));
+          paper::slopes_table(experiment).terminal() +
+              (experiment.facts.c ? "" : "\n" + paper::least_table(experiment).terminal()),
+          paper::reasons(experiment), paper::what_controls_show(experiment));
       flush_results();
     }
     if (interrupted()) throw train::Interrupted();
@@ -299,6 +304,25 @@ class Theory {
            {.adam_rate = 0.01});
   }
 
+  void nonconvex() {
+    const auto options = experiment_options(budget_.nonconvex, "nonconvex");
+    TheoryRun run{.name = "nonconvex", .title = "(c) Theorem 2, not convex", .text = {}};
+    run.seconds = bench::seconds_of(
+        [&] { run.experiment = theory::nonconvex_experiment(options, *default_executor()); });
+    const theory::Facts& facts = run.experiment.facts;
+    const std::vector<double> start = theory::RobustRegression().start();
+    const double farthest =
+        theory::farthest(facts, run.experiment.rates, std::hypot(start[0], start[1]),
+                         static_cast<double>(options.steps));
+    run.text = fmt::format(
+        "Robust regression, f(r) = r^2 / (2 (1 + r^2)), on 200 generated rows of length 1 (2 "
+        "weights), from where F curves downwards in one direction. With certified rates |w_t| <= "
+        "{:.3g} in these steps; the ball's radius is {:g}, so the projection {}. {}",
+        farthest, facts.D_w, farthest < facts.D_w ? "never acts" : "may act",
+        how_it_ran(options, theory::RobustOptions().batch, {}));
+    show(std::move(run));
+  }
+
   void write(double seconds) {
     const auto figures = paper::write_theory(
         options_.out, {.command = command(),
@@ -328,7 +352,8 @@ class Theory {
 }  // namespace
 
 int run_theory(const TheoryOptions& options, const Common& common) {
-  const std::array<Named, 2> other_facts = {{{"--c", &options.c}, {"--DV", &options.D_V}}};
+  const std::array<Named, 3> other_facts = {
+      {{"--c", &options.c}, {"--DV", &options.D_V}, {"--DF", &options.D_F}}};
   if (any_given(needed_facts(options)) || any_given(other_facts) || any_given(own_rates(options))) {
     return check_constants(options, common);
   }
@@ -345,7 +370,7 @@ void add_theory(CLI::App& paper, std::string& budget, std::filesystem::path& dat
       "The rates of the paper's theorems, measured, with controls. With constants of a problem "
       "of one's own: rates that satisfy Theorem 1 (without --c: 2), and which conditions other "
       "rates fail.");
-  command->add_option("--budget", budget, "quick: a minute or two; full: a quarter of an hour")
+  command->add_option("--budget", budget, "quick: a minute or two; full: twenty minutes or more")
       ->check(CLI::IsMember({"quick", "full"}))
       ->capture_default_str();
   command->add_option("--data-dir", data_dir,
@@ -362,6 +387,8 @@ void add_theory(CLI::App& paper, std::string& budget, std::filesystem::path& dat
   command->add_option("--Dw", options->D_w, "Radius of the ball of weights")->group(own);
   command->add_option("--DG", options->D_G, "Bound of the gradients in it")->group(own);
   command->add_option("--DV", options->D_V, "Bound of their variance; DG^2 unless given")
+      ->group(own);
+  command->add_option("--DF", options->D_F, "Bound of F(w_1) - F in it; 2 Dw DG unless given")
       ->group(own);
   const std::string rates = "Rates of one's own, to be checked";
   command->add_option("--gamma", options->gamma, "gamma_t = gamma / (t + mu)")->group(rates);

@@ -19,7 +19,7 @@ struct TheoryOptions {
   std::optional<std::size_t> repetitions = {};  // the same
 
   // Constants of one's own: instead of experiments, rates for them and which conditions fail.
-  std::optional<double> c = {}, L = {}, D_w = {}, D_G = {}, D_V = {};
+  std::optional<double> c = {}, L = {}, D_w = {}, D_G = {}, D_V = {}, D_F = {};
   std::optional<double> gamma = {}, beta = {}, alpha = {}, mu = {};
 };
 

@@ -79,6 +79,11 @@ TEST_F(PaperTheory, CertifiedRatesForConstantsOfOnesOwn) {
   EXPECT_EQ(two[0]["theorem"], 2);
   EXPECT_EQ(two[0]["holds"], true);
   EXPECT_TRUE(two[0]["M1"].is_null());
+  EXPECT_EQ(two[0]["D_F"], 4);
+  EXPECT_GT(two[0]["M4"], two[0]["M3"]);
+  const auto drop = json_lines(theory("--json --L 1 --Dw 1 --DG 2 --DF 0.5").out);
+  EXPECT_EQ(drop[0]["D_F"], 0.5);
+  EXPECT_LT(drop[0]["M3"], two[0]["M3"]);
   EXPECT_TRUE(two[0]["c"].is_null());
 }
 
@@ -129,8 +134,10 @@ TEST_F(PaperTheory, ExperimentsAsJsonAndFiles) {
   for (const auto& line : json_lines(result.out)) {
     if (line["event"] == "constants") {
       experiments.push_back(line["experiment"]);
-      EXPECT_EQ(line["holds"], line["experiment"] == "certified");
-      if (line["holds"]) {
+      EXPECT_EQ(line["holds"],
+                line["experiment"] == "certified" || line["experiment"] == "nonconvex");
+      EXPECT_EQ(line["theorem"], line["experiment"] == "nonconvex" ? 2 : 1);
+      if (line["experiment"] == "certified") {
         EXPECT_LE(line["L"], 2 * line["c"].get<double>());
       }
     }
@@ -143,22 +150,27 @@ TEST_F(PaperTheory, ExperimentsAsJsonAndFiles) {
       EXPECT_TRUE(line[slope]["value"].is_number());
     }
     if (line["certified"]) {
-      EXPECT_EQ(line["experiment"], "certified");
+      EXPECT_TRUE(line["experiment"] == "certified" || line["experiment"] == "nonconvex");
     }
+    EXPECT_EQ(line.contains("least"), line["experiment"] == "nonconvex");
   }
-  EXPECT_EQ(experiments, (std::vector<std::string>{"certified", "nsl-kdd", "generated"}));
-  EXPECT_EQ(methods, 3 * 7U);
+  EXPECT_EQ(experiments,
+            (std::vector<std::string>{"certified", "nsl-kdd", "generated", "nonconvex"}));
+  EXPECT_EQ(methods, 4 * 7U);
   EXPECT_EQ(json_lines(result.out).back()["event"], "done");
 
   expect_parts(contents(out / "theory.md"),
                {"tandem paper theory --budget quick --steps 200 --repetitions 3\n", "- tandem: 0.",
                 "- machine: ", "- time: ", "(a) Certified rates", "on NSL-KDD, outside the theorem",
-                "generated rows, outside the theorem", "| full-to |", "Full-TO's curves differ"});
+                "generated rows, outside the theorem", "| full-to |", "Full-TO's curves differ",
+                "(c) Theorem 2, not convex", "so the projection never acts",
+                "All conditions hold: Theorem 2 does.", "| full-to | 20 |", "| full-to | 200 |"});
   const std::string csv = contents(out / "theory.csv");
   expect_parts(csv, {"experiment,method,step,", "certified,full-to,200,", "nsl-kdd,ro-to,1,",
                      "generated,\"adam, rate 1/t\",200,"});
   for (const char* name : {"theory-certified-weights.svg", "theory-certified-estimate.svg",
-                           "theory-nsl-kdd-weights.svg", "theory-generated-estimate.svg"}) {
+                           "theory-nsl-kdd-weights.svg", "theory-generated-estimate.svg",
+                           "theory-nonconvex-gradient.svg", "theory-nonconvex-estimate.svg"}) {
     EXPECT_EQ(std::filesystem::exists(out / name), report::figures_available()) << name;
   }
 }

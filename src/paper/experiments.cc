@@ -146,7 +146,7 @@ const std::vector<PaperExperiment>& paper_experiments() {
       {"memory", "Table 3: bytes of state, computed and of live optimizers"},
       {"estimators",
        "The central claim: errors of estimators with and without A, along one trajectory"},
-      {"theory", "Theorem 1: rates of convergence, certified and measured, with controls"},
+      {"theory", "Theorems 1 and 2: rates of convergence, certified and measured, with controls"},
       {"resnet18", "Table 4: ResNet-18 of width 8 on CIFAR-10", {"paper/resnet18.toml"}},
       {"resnet50", "Table 4: ResNet-50 on CIFAR-10, at a small scale", {"paper/resnet50.toml"}},
       {"llama", "Table 4: a Llama tuned on Alpaca", {"paper/llama.toml"}},

@@ -47,13 +47,17 @@ double alpha_of(const Facts& facts, double theta, double mu) {
   return theta / (square(facts.D_w) * boost::math::trigamma(mu));
 }
 
+double delta_of(const Facts& facts, const Rates& rates) {
+  return rates.alpha * square(facts.D_w) / rates.mu + rates.beta;
+}
+
 /// M1 and M2 of the proof of Theorem 1: a point between two lines, k2 M2 + b2 <= M1 <= k1 M2 + b1,
 /// above what the errors can be at the first step.
 void add_error_bounds(const Facts& facts, const Rates& rates, Bounds& bounds) {
   const double c = *facts.c;
   const double gamma = rates.gamma;
   const double c1_gamma = 4 * square(facts.L) * bounds.Q * gamma;
-  const double delta = rates.alpha * square(facts.D_w) / rates.mu + rates.beta;
+  const double delta = delta_of(facts, rates);
   const double variance = facts.D_V.value_or(square(facts.D_G));
   const double k1 = (rates.beta - 2 * gamma * bounds.Q - 1) / c1_gamma;
   const double b1 = -variance * square(delta) / c1_gamma;
@@ -65,6 +69,18 @@ void add_error_bounds(const Facts& facts, const Rates& rates, Bounds& bounds) {
   bounds.M1 = std::max(first_weights, k2 * *bounds.M2 + b2);
 }
 
+/// M3 and M4 of the proof of Theorem 2 as docs/theory.md repairs it: beta exceeds 6 gamma Q, the
+/// sums over t converge as they are.
+void add_least_error_bounds(const Facts& facts, const Rates& rates, Bounds& bounds) {
+  const double variance = facts.D_V.value_or(square(facts.D_G));
+  const double drop = facts.D_F.value_or(2 * facts.D_w * facts.D_G);
+  const double noise =
+      variance * square(delta_of(facts, rates)) * boost::math::trigamma(1 + rates.mu);
+  bounds.M3 = (square(facts.D_G) + 2.4 * bounds.Q * drop + noise) /
+              (rates.beta - 3.2 * rates.gamma * bounds.Q);
+  bounds.M4 = *bounds.M3 + 2 * drop / rates.gamma;
+}
+
 }  // namespace
 
 void require_valid(const Facts& facts) {
@@ -72,6 +88,7 @@ void require_valid(const Facts& facts) {
   require_positive("D_w", facts.D_w);
   require_positive("D_G", facts.D_G);
   if (facts.D_V) require_positive("D_V", *facts.D_V);
+  if (facts.D_F) require_positive("D_F", *facts.D_F);
   if (!facts.c) return;
   require_positive("c", *facts.c);
   if (*facts.c > facts.L) {
@@ -101,8 +118,18 @@ Bounds bounds(const Facts& facts, const Rates& rates) {
   require_valid(facts);
   require_valid(rates);
   Bounds bounds = bounds_of_theta(facts, rates.alpha_sum() * square(facts.D_w));
-  if (facts.c && check(facts, rates).empty()) add_error_bounds(facts, rates, bounds);
+  if (!check(facts, rates).empty()) return bounds;
+  if (facts.c) {
+    add_error_bounds(facts, rates, bounds);
+  } else {
+    add_least_error_bounds(facts, rates, bounds);
+  }
   return bounds;
+}
+
+double farthest(const Facts& facts, const Rates& rates, double start, double steps) {
+  // gamma_1 + ... + gamma_steps is below the integral of gamma / (t + mu) from 0.
+  return start + bounds(facts, rates).D_hat * rates.gamma * std::log1p(steps / rates.mu);
 }
 
 Rates certified_rates(const Facts& facts, double theta) {
@@ -164,8 +191,7 @@ std::vector<Condition> conditions(const Facts& facts, const Rates& rates) {
   all.push_back({"alpha_1 < 1", rates.alpha / square(rates.mu), 1});
   all.push_back({"beta_1 < 1", rates.beta / rates.mu, 1});
   all.push_back({"gamma_1 < 1", rates.gamma / (rates.mu + 1), 1});
-  all.push_back({"alpha D_w^2 / mu + beta < mu",
-                 rates.alpha * square(facts.D_w) / rates.mu + rates.beta, rates.mu});
+  all.push_back({"alpha D_w^2 / mu + beta < mu", delta_of(facts, rates), rates.mu});
   return all;
 }
 

@@ -25,6 +25,8 @@ struct Facts {
   double D_G = 0;  // no gradient of a batch is longer, anywhere in the ball
   /// Bound of E|g - grad F|^2; none: D_G^2, which always is one.
   std::optional<double> D_V = std::nullopt;
+  /// Bound of F(w_1) - F(w) in the ball; none: 2 D_w D_G, which always is one.
+  std::optional<double> D_F = std::nullopt;
 };
 
 /// Throws std::invalid_argument that names what is not positive and finite, or a c above L.
@@ -58,9 +60,17 @@ struct Bounds {
   /// where a condition of Theorem 1 fails.
   std::optional<double> M1 = std::nullopt;
   std::optional<double> M2 = std::nullopt;
+  /// The least E|G_t - grad F(w_t)|^2 of the steps up to T is at most M3 / l, l = log((T + 1 + mu) /
+  /// (1 + mu)); where the ball is never reached, the least E|grad F(w_t)|^2 is at most M4 / l.
+  /// docs/theory.md has the proof. None with c, or where a condition of Theorem 2 fails.
+  std::optional<double> M3 = std::nullopt;
+  std::optional<double> M4 = std::nullopt;
 };
 
 Bounds bounds(const Facts& facts, const Rates& rates);
+
+/// No |w_t| up to `steps` is longer, when |w_1| = start: below D_w, the projection never acts.
+double farthest(const Facts& facts, const Rates& rates, double start, double steps);
 
 /// Rates that satisfy Theorem 1, or Theorem 2 where there is no c. The theorem's conditions are not
 /// circular once theta = S_alpha D_w^2, from 0 to 1, is fixed: it gives D_A, that gives beta, that

@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
+#include "paper/theory_robust.h"
 #include "train/trainer.h"
 
 namespace tandem::theory {
@@ -28,14 +29,16 @@ double distance_squared(const std::vector<double>& x, const std::vector<double>&
   return sum;
 }
 
-Track repeat(const problems::Objective& problem, const Method& method, std::uint64_t repetition,
-             const std::vector<std::uint64_t>& recorded, const std::function<bool()>& proceed) {
+Track repeat(const problems::Objective& problem, bool convex, const Method& method,
+             std::uint64_t repetition, const std::vector<std::uint64_t>& recorded,
+             const std::function<bool()>& proceed) {
   const std::unique_ptr<Optimizer> optimizer = method.make();
   optimizer->set_executor(serial_executor());
   optimizer->keep_estimate();
   std::vector<double> w = problem.start();
   std::vector<double> g(w.size());
   std::vector<double> full(w.size());
+  const std::vector<double> zero(w.size());
   Track track;
   std::uint64_t t = 1;
   for (const std::uint64_t next : recorded) {
@@ -44,8 +47,9 @@ Track repeat(const problems::Objective& problem, const Method& method, std::uint
       problem.stochastic_gradient(w, (repetition << 40) + t, g);
       // Errors at t are those of w_t, before the step.
       if (t == next) {
-        track.weights.push_back(distance_squared(w, problem.optimum()));
         problem.gradient(w, full);
+        track.weights.push_back(convex ? distance_squared(w, problem.optimum())
+                                       : distance_squared(full, zero));
       }
       optimizer->step(w, g);
     }
@@ -96,6 +100,51 @@ Curve mean_of(const std::vector<std::vector<double>>& weights,
   return {mean(weights), mean(estimate)};
 }
 
+/// `statistic` of the sums over repetitions, and the middle 95 % of what resampled repetitions give.
+Interval bootstrap(const std::vector<std::vector<double>>& errors, const ExperimentOptions& options,
+                   const std::function<double(const std::vector<double>&)>& statistic) {
+  const auto of_repetitions = [&](auto&& repetition_of) {
+    std::vector<double> sums(errors[0].size());
+    for (std::size_t r = 0; r < errors.size(); ++r) {
+      const std::vector<double>& error = errors[repetition_of(r)];
+      for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += error[k];
+    }
+    return statistic(sums);
+  };
+  Interval interval;
+  interval.value = of_repetitions([](std::size_t r) { return r; });
+  Random random(options.seed, 0);
+  std::vector<double> resampled(options.resamples);
+  for (double& value : resampled) {
+    value = of_repetitions([&](std::size_t) { return random.below(errors.size()); });
+  }
+  std::sort(resampled.begin(), resampled.end());
+  const auto at = [&](double quantile) {
+    return resampled[static_cast<std::size_t>(
+        std::lround(quantile * static_cast<double>(resampled.size() - 1)))];
+  };
+  interval.low = at(0.025);
+  interval.high = at(0.975);
+  return interval;
+}
+
+/// Up to each tenth of the tenth of all steps, from 10 on.
+std::vector<Least> least_errors(const std::vector<std::uint64_t>& steps,
+                                const std::vector<std::vector<double>>& weights,
+                                const std::vector<std::vector<double>>& estimate,
+                                const ExperimentOptions& options) {
+  std::vector<Least> all;
+  for (double limit = static_cast<double>(steps.back()); limit >= 10; limit /= 10) {
+    std::size_t count = 0;
+    while (count < steps.size() && static_cast<double>(steps[count]) <= limit) ++count;
+    all.push_back({.steps = steps[count - 1],
+                   .weights = least_mean(weights, count, options),
+                   .estimate = least_mean(estimate, count, options)});
+  }
+  std::reverse(all.begin(), all.end());
+  return all;
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> recorded_steps(std::size_t steps, std::size_t points_per_decade) {
@@ -127,32 +176,19 @@ Slope fit_slope(const std::vector<std::uint64_t>& steps,
   require(used.size() >= 2, "the number of recorded steps to fit", static_cast<double>(used.size()),
           "2 or more; are decades too few?");
   const std::vector<double> line = slope_weights(x);
-  const auto slope_of = [&](auto&& repetition_of) {
-    std::vector<double> sums(used.size());
-    for (std::size_t r = 0; r < errors.size(); ++r) {
-      const std::vector<double>& error = errors[repetition_of(r)];
-      for (std::size_t k = 0; k < used.size(); ++k) sums[k] += error[used[k]];
-    }
+  return bootstrap(errors, options, [&](const std::vector<double>& sums) {
     double slope = 0;
-    for (std::size_t k = 0; k < used.size(); ++k) slope += line[k] * std::log(sums[k]);
+    for (std::size_t k = 0; k < used.size(); ++k) slope += line[k] * std::log(sums[used[k]]);
     return slope;
-  };
+  });
+}
 
-  Slope slope;
-  slope.value = slope_of([](std::size_t r) { return r; });
-  Random random(options.seed, 0);
-  std::vector<double> resampled(options.resamples);
-  for (double& value : resampled) {
-    value = slope_of([&](std::size_t) { return random.below(errors.size()); });
-  }
-  std::sort(resampled.begin(), resampled.end());
-  const auto at = [&](double quantile) {
-    return resampled[static_cast<std::size_t>(
-        std::lround(quantile * static_cast<double>(resampled.size() - 1)))];
-  };
-  slope.low = at(0.025);
-  slope.high = at(0.975);
-  return slope;
+Interval least_mean(const std::vector<std::vector<double>>& errors, std::size_t count,
+                    const ExperimentOptions& options) {
+  return bootstrap(errors, options, [&](const std::vector<double>& sums) {
+    return *std::min_element(sums.begin(), sums.begin() + static_cast<std::ptrdiff_t>(count)) /
+           static_cast<double>(errors.size());
+  });
 }
 
 Experiment run(const problems::Objective& problem, const Facts& facts, const Rates& rates,
@@ -175,8 +211,8 @@ Experiment run(const problems::Objective& problem, const Facts& facts, const Rat
   };
   executor.run(tracks.size(), [&](std::size_t i) {
     try {
-      tracks[i] =
-          repeat(problem, methods[i / repetitions], i % repetitions, experiment.steps, proceed);
+      tracks[i] = repeat(problem, facts.c.has_value(), methods[i / repetitions], i % repetitions,
+                         experiment.steps, proceed);
     } catch (...) {
       errors[i] = std::current_exception();
       stop = true;
@@ -201,7 +237,9 @@ Experiment run(const problems::Objective& problem, const Facts& facts, const Rat
          .reason = methods[m].reason,
          .curve = mean_of(weights, estimate),
          .weights = fit_slope(experiment.steps, weights, rates.mu, options),
-         .estimate = fit_slope(experiment.steps, estimate, rates.mu, options)});
+         .estimate = fit_slope(experiment.steps, estimate, rates.mu, options),
+         .least = facts.c ? std::vector<Least>()
+                          : least_errors(experiment.steps, weights, estimate, options)});
   }
   return experiment;
 }
@@ -215,13 +253,23 @@ std::vector<TableRow> table(const Experiment& experiment) {
   return rows;
 }
 
+double log_of_steps(const Rates& rates, std::uint64_t steps) {
+  return std::log1p(static_cast<double>(steps) / (1 + rates.mu));
+}
+
 Curve bound_curves(const Experiment& experiment) {
+  const Bounds& bounds = experiment.bounds;
   Curve curves;
-  if (!experiment.bounds.M1 || !experiment.bounds.M2) return curves;
   for (const std::uint64_t step : experiment.steps) {
-    const double t = static_cast<double>(step) + experiment.rates.mu;
-    curves.weights.push_back(*experiment.bounds.M1 / t);
-    curves.estimate.push_back(*experiment.bounds.M2 / t);
+    if (bounds.M1 && bounds.M2) {
+      const double t = static_cast<double>(step) + experiment.rates.mu;
+      curves.weights.push_back(*bounds.M1 / t);
+      curves.estimate.push_back(*bounds.M2 / t);
+    } else if (bounds.M3 && bounds.M4) {
+      const double log = log_of_steps(experiment.rates, step);
+      curves.weights.push_back(*bounds.M4 / log);
+      curves.estimate.push_back(*bounds.M3 / log);
+    }
   }
   return curves;
 }
@@ -242,6 +290,13 @@ Experiment milder_experiment(const data::Task& task, const SoftmaxOptions& probl
   const Rates rates = milder_rates(facts);
   return run(problem, facts, rates, methods(problem.dimension(), facts, rates, controls), options,
              executor);
+}
+
+Experiment nonconvex_experiment(const ExperimentOptions& options, Executor& executor) {
+  const RobustRegression problem({.seed = options.seed});
+  const Facts facts = problem.facts();
+  const Rates rates = certified_rates(facts);
+  return run(problem, facts, rates, methods(problem.dimension(), facts, rates), options, executor);
 }
 
 }  // namespace tandem::theory

@@ -51,17 +51,26 @@ struct ExperimentOptions {
   std::function<bool()> proceed = {};
 };
 
-/// A fitted exponent with its 95 % interval over repetitions.
-struct Slope {
+/// A number with its 95 % interval over repetitions.
+struct Interval {
   double value = 0;
   double low = 0;
   double high = 0;
 };
+/// A fitted exponent.
+using Slope = Interval;
 
 /// Means over repetitions at the recorded steps.
 struct Curve {
-  std::vector<double> weights;   // E|w_t - w*|^2
+  std::vector<double> weights;   // E|w_t - w*|^2; without c E|grad F(w_t)|^2, as in Theorem 2
   std::vector<double> estimate;  // E|G_t - grad F(w_t)|^2
+};
+
+/// The least means of the recorded steps up to `steps`: what Theorem 2 speaks of.
+struct Least {
+  std::uint64_t steps = 0;
+  Interval weights;
+  Interval estimate;
 };
 
 struct MethodResult {
@@ -70,8 +79,9 @@ struct MethodResult {
   bool certified = false;
   std::string reason;
   Curve curve;
-  Slope weights;   // of log E|w_t - w*|^2 against log(t + mu)
-  Slope estimate;  // of log E|G_t - grad F(w_t)|^2
+  Slope weights;                  // of the logarithm of curve.weights against log(t + mu)
+  Slope estimate;                 // the same of curve.estimate
+  std::vector<Least> least = {};  // up to ..., a hundredth, a tenth and all steps; with c: none
 };
 
 struct Experiment {
@@ -101,6 +111,10 @@ Slope fit_slope(const std::vector<std::uint64_t>& steps,
                 const std::vector<std::vector<double>>& errors, double mu,
                 const ExperimentOptions& options);
 
+/// The least mean of the first `count` recorded steps.
+Interval least_mean(const std::vector<std::vector<double>>& errors, std::size_t count,
+                    const ExperimentOptions& options);
+
 /// One row of the table in docs/theory.md.
 struct TableRow {
   std::string method;
@@ -113,7 +127,11 @@ struct TableRow {
 
 std::vector<TableRow> table(const Experiment& experiment);
 
-/// Bounds that the theorem gives, M / (t + mu) at the recorded steps; empty where it gives none.
+/// log((steps + 1 + mu) / (1 + mu)), by which the bounds of Theorem 2 fall.
+double log_of_steps(const Rates& rates, std::uint64_t steps);
+
+/// Bounds that the theorem gives at the recorded steps: M / (t + mu); of the least errors so far
+/// where there is no c. Empty where it gives none.
 Curve bound_curves(const Experiment& experiment);
 
 /// (a): certified rates on unit_task(), condition number 2, 20 weights.
@@ -124,5 +142,8 @@ Experiment certified_experiment(const ExperimentOptions& options, Executor& exec
 Experiment milder_experiment(const data::Task& task, const SoftmaxOptions& problem_options,
                              const ExperimentOptions& options, Executor& executor,
                              const ControlOptions& controls = {});
+
+/// (c): certified rates of Theorem 2 on RobustRegression.
+Experiment nonconvex_experiment(const ExperimentOptions& options, Executor& executor);
 
 }  // namespace tandem::theory

@@ -84,6 +84,46 @@ RC_GTEST_PROP(Theory, CertifiedRatesSatisfyTheoremTwo, ()) {
   RC_ASSERT(!bound.M1 && !bound.M2);
 }
 
+/// The recurrences behind M3 and M4 with equality, where F falls by all of D_F in one step: what the
+/// errors add up to stays below, whichever step that is.
+RC_GTEST_PROP(Theory, LeastErrorsStayBelowTheirBounds, ()) {
+  Facts facts = any_facts(false);
+  if (*rc::gen::arbitrary<bool>()) facts.D_F = facts.D_w * facts.D_G * any_power(-3, 0);
+  const Rates rates = certified_rates(facts);
+  const Bounds bound = bounds(facts, rates);
+  RC_ASSERT(bound.M3 && bound.M4);
+  const double delta = rates.alpha * facts.D_w * facts.D_w / rates.mu + rates.beta;
+  const double variance = facts.D_V.value_or(facts.D_G * facts.D_G);
+  const double drop = facts.D_F.value_or(2 * facts.D_w * facts.D_G);
+  const double rest = rates.beta - 2 * rates.gamma * bound.Q;
+  const int fall = *rc::gen::inRange(1, 3000);
+  double error = facts.D_G * facts.D_G;  // of the estimate
+  double errors = 0;
+  double gradients = 0;
+  for (int t = 1; t <= 3000; ++t) {
+    const double time = t + rates.mu;
+    const double fallen = t == fall ? 2 * drop : 0;
+    errors += error / time;
+    gradients += error / time + fallen / rates.gamma;
+    const double moved = (rates.gamma / time * error + fallen) / (5.0 / 6);  // gamma_t |P_t|^2
+    error = (1 - rest / time) * error + bound.Q * moved + variance * delta * delta / (time * time);
+    RC_ASSERT(errors <= *bound.M3 * (1 + 1e-9));
+    RC_ASSERT(gradients <= *bound.M4 * (1 + 1e-9));
+  }
+}
+
+TEST(Theory, FarthestIsTheSumOfAllSteps) {
+  Facts facts = kFacts;
+  facts.c.reset();
+  const Rates rates = certified_rates(facts);
+  double sum = 0.5;
+  for (std::uint64_t t = 1; t <= 1000; ++t) {
+    sum += rates.gamma_schedule().at({.step = t}) * bounds(facts, rates).D_hat;
+  }
+  EXPECT_GE(farthest(facts, rates, 0.5, 1000), sum);
+  EXPECT_LE(farthest(facts, rates, 0.5, 1000), sum * 1.05);
+}
+
 TEST(Theory, SchedulesAreThoseOfTheTheorem) {
   const Rates rates{.gamma = 3, .beta = 5, .alpha = 7, .mu = 11};
   for (const std::uint64_t t : {1U, 2U, 1000U}) {
@@ -179,6 +219,9 @@ TEST(Theory, WrongNumbersAreNamed) {
     return "nothing was thrown";
   };
   Facts facts = kFacts;
+  facts.D_F = -1;
+  EXPECT_EQ(message([&] { certified_rates(facts); }), "D_F is -1; expected a finite number > 0");
+  facts = kFacts;
   facts.D_w = 0;
   EXPECT_EQ(message([&] { certified_rates(facts); }), "D_w is 0; expected a finite number > 0");
   facts = kFacts;

@@ -54,6 +54,7 @@ Json constants_json(const theory::Facts& facts, const theory::Rates& rates) {
           {"D_w", facts.D_w},
           {"D_G", facts.D_G},
           {"D_V", facts.D_V.value_or(facts.D_G * facts.D_G)},
+          {"D_F", facts.D_F.value_or(2 * facts.D_w * facts.D_G)},
           {"gamma", rates.gamma},
           {"beta", rates.beta},
           {"alpha", rates.alpha},
@@ -65,6 +66,8 @@ Json constants_json(const theory::Facts& facts, const theory::Rates& rates) {
           {"Q", bounds.Q},
           {"M1", json_of(bounds.M1)},
           {"M2", json_of(bounds.M2)},
+          {"M3", json_of(bounds.M3)},
+          {"M4", json_of(bounds.M4)},
           {"conditions", conditions}};
 }
 
@@ -86,6 +89,14 @@ std::vector<Json> theory_events(const TheoryRun& run, std::size_t repetitions) {
                          {"estimate_error", result.curve.estimate.back()},
                          {"certified", result.certified},
                          {"reason", result.reason}});
+    if (result.least.empty()) continue;
+    Json least = Json::array();
+    for (const theory::Least& up_to : result.least) {
+      least.push_back({{"steps", up_to.steps},
+                       {"weights_error", json_of(up_to.weights)},
+                       {"estimate_error", json_of(up_to.estimate)}});
+    }
+    lines.back()["least"] = least;
   }
   const Controls controls = compare_controls(experiment);
   lines.push_back(Json{{"event", "controls"},

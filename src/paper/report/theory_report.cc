@@ -41,6 +41,16 @@ std::string slope_text(const Slope& slope) {
   return fmt::format("{:.3f} [{:.3f}, {:.3f}]", slope.value, slope.low, slope.high);
 }
 
+std::string error_text(const theory::Interval& error) {
+  return fmt::format("{:.2e} [{:.2e}, {:.2e}]", error.value, error.low, error.high);
+}
+
+// What the theorem bounds beside the estimate's error.
+bool of_gradient(const Experiment& experiment) { return !experiment.facts.c; }
+std::string first_error(const Experiment& experiment) {
+  return of_gradient(experiment) ? "E|grad F(w_t)|^2" : "E|w_t - w*|^2";
+}
+
 const MethodResult& result_of(const Experiment& experiment, const std::string& name) {
   for (const MethodResult& result : experiment.results) {
     if (result.name == name) return result;
@@ -87,7 +97,10 @@ Figure error_figure(const TheoryRun& run, const std::string& what, const std::st
   const theory::Curve bounds = bound_curves(experiment);
   if (!(bounds.*errors).empty()) {
     figure.series.push_back(
-        {.label = "bound", .x = x, .y = bounds.*errors, .style = report::style_of("rmsprop")});
+        {.label = of_gradient(experiment) ? "bound of the least so far" : "bound",
+         .x = x,
+         .y = bounds.*errors,
+         .style = report::style_of("rmsprop")});
   }
   figure.caption = fmt::format("{} Curves that lie on each other look like one.", run.text);
   return figure;
@@ -109,13 +122,15 @@ std::string about_constant_beta(const Experiment& experiment) {
   std::string text =
       fmt::format("The estimate's error falls with the slope {} for Full-TO; it is {}",
                   slope_text(full), fmt::join(slopes, ", "));
-  if (not_flat.empty() && full.value <= kFalls) {
+  // Theorem 2 has no rate of the estimate but that of a logarithm.
+  const double falls = experiment.facts.c ? kFalls : -kFlat;
+  if (not_flat.empty() && full.value <= falls) {
     return text + ": with a constant beta it stays where it is, whatever the learning rate.";
   }
   if (!not_flat.empty()) {
     text += fmt::format(". Not flat within these steps: {}", fmt::join(not_flat, ", "));
   }
-  if (full.value > kFalls) text += ". Full-TO is not at the theorem's rate within these steps";
+  if (full.value > falls) text += ". Full-TO is not at the theorem's rate within these steps";
   return text + ".";
 }
 
@@ -131,6 +146,10 @@ Table constants_table(const theory::Facts& facts, const theory::Rates& rates,
   table.add({"D_G", number(facts.D_G), "bound of gradients in the ball"});
   table.add({"D_V", number(facts.D_V.value_or(facts.D_G * facts.D_G)),
              facts.D_V ? "bound of their variance" : "bound of their variance: D_G^2"});
+  if (!facts.c) {
+    table.add({"D_F", number(facts.D_F.value_or(2 * facts.D_w * facts.D_G)),
+               facts.D_F ? "bound of F(w_1) - F" : "bound of F(w_1) - F: 2 D_w D_G"});
+  }
   table.add({"gamma", number(rates.gamma), "gamma_t = gamma / (t + mu)"});
   table.add({"beta", number(rates.beta), "beta_t = beta / (t - 1 + mu)"});
   table.add({"alpha", number(rates.alpha), "alpha_t = alpha / (t - 1 + mu)^2"});
@@ -143,12 +162,17 @@ Table constants_table(const theory::Facts& facts, const theory::Rates& rates,
   const auto error_bound = [&](const char* name, const std::optional<double>& value,
                                const char* what) {
     table.add({name, value ? number(*value) : "none",
-               value     ? what
-               : facts.c ? "Theorem 1 does not hold"
-                         : "Theorem 2 gives none"});
+               value ? what : fmt::format("Theorem {} does not hold", facts.c ? 1 : 2)});
   };
-  error_bound("M1", bounds.M1, "E|w_t - w*|^2 <= M1 / (t + mu)");
-  error_bound("M2", bounds.M2, "E|G_t - grad F|^2 <= M2 / (t + mu)");
+  if (facts.c) {
+    error_bound("M1", bounds.M1, "E|w_t - w*|^2 <= M1 / (t + mu)");
+    error_bound("M2", bounds.M2, "E|G_t - grad F|^2 <= M2 / (t + mu)");
+  } else {
+    error_bound("M3", bounds.M3,
+                "least E|G_t - grad F|^2 up to T <= M3 / log((T + 1 + mu) / (1 + mu))");
+    error_bound("M4", bounds.M4,
+                "the same of E|grad F(w_t)|^2 while the ball is not reached, with M4");
+  }
   return table;
 }
 
@@ -175,9 +199,9 @@ std::string verdict(const theory::Facts& facts, const theory::Rates& rates) {
 
 Table slopes_table(const Experiment& experiment) {
   Table table({{"method"},
-               {"slope of E|w_t - w*|^2", Align::right},
+               {"slope of " + first_error(experiment), Align::right},
                {"slope of E|G_t - grad F|^2", Align::right},
-               {"E|w_t - w*|^2 at the end", Align::right},
+               {first_error(experiment) + " at the end", Align::right},
                {"E|G_t - grad F|^2", Align::right},
                {""}});
   for (const MethodResult& result : experiment.results) {
@@ -185,6 +209,31 @@ Table slopes_table(const Experiment& experiment) {
                fmt::format("{:.2e}", result.curve.weights.back()),
                fmt::format("{:.2e}", result.curve.estimate.back()),
                result.certified ? "certified" : "outside the theorem"});
+  }
+  return table;
+}
+
+Table least_table(const Experiment& experiment) {
+  Table table({{"method"},
+               {"T", Align::right},
+               {"least E|grad F(w_t)|^2", Align::right},
+               {"times the log", Align::right},
+               {"at most", Align::right},
+               {"least E|G_t - grad F|^2", Align::right},
+               {"times the log", Align::right},
+               {"at most", Align::right}});
+  const auto bound = [](const std::optional<double>& value) {
+    return value ? fmt::format("{:.3g}", *value) : "";
+  };
+  for (const MethodResult& result : experiment.results) {
+    if (!result.certified) continue;
+    for (const theory::Least& least : result.least) {
+      const double log = log_of_steps(experiment.rates, least.steps);
+      table.add({result.name, std::to_string(least.steps), error_text(least.weights),
+                 fmt::format("{:.2e}", least.weights.value * log), bound(experiment.bounds.M4),
+                 error_text(least.estimate), fmt::format("{:.2e}", least.estimate.value * log),
+                 bound(experiment.bounds.M3)});
+    }
   }
   return table;
 }
@@ -222,16 +271,18 @@ Controls compare_controls(const Experiment& experiment) {
 std::string what_controls_show(const Experiment& experiment) {
   const Controls controls = compare_controls(experiment);
   const bool unseen = std::max(controls.weights_difference, controls.estimate_difference) < kUnseen;
+  const char* first = of_gradient(experiment) ? "gradient" : "weights";
   std::string text = fmt::format(
       "Full-TO's curves differ from those of alpha = 0 with the same beta_t by at most {:.1e} "
-      "(weights) and {:.1e} (estimate) of their height: {}. ",
-      controls.weights_difference, controls.estimate_difference,
+      "({}) and {:.1e} (estimate) of their height: {}. ",
+      controls.weights_difference, first, controls.estimate_difference,
       unseen ? "what A learns does not show, beta_t does the work" : "A makes a difference here");
   text += about_constant_beta(experiment);
   text += fmt::format(
-      " At the end the error of momentum's estimate is {:.3g} times Full-TO's, that of its weights "
-      "{:.3g} times",
-      controls.estimate_ratio, controls.weights_ratio);
+      " At the end the error of momentum's estimate is {:.3g} times Full-TO's, {} {:.3g} times",
+      controls.estimate_ratio,
+      of_gradient(experiment) ? "its mean |grad F|^2" : "that of its weights",
+      controls.weights_ratio);
   const bool same_weights = std::abs(controls.weights_ratio - 1) < kUnseen;
   text += same_weights && controls.estimate_ratio > 2
               ? ": the better estimate is no gain for the weights."
@@ -240,18 +291,21 @@ std::string what_controls_show(const Experiment& experiment) {
   if (!bounds.weights.empty()) {
     const theory::Curve& full = result_of(experiment, "full-to").curve;
     text += fmt::format(
-        " There the theorem's bounds are {:.1e} (weights) and {:.1e} (estimate) times Full-TO's "
+        " There the theorem's bounds are {:.1e} ({}) and {:.1e} (estimate) times Full-TO's "
         "errors.",
-        bounds.weights.back() / full.weights.back(), bounds.estimate.back() / full.estimate.back());
+        bounds.weights.back() / full.weights.back(), first,
+        bounds.estimate.back() / full.estimate.back());
   }
   return text;
 }
 
 std::vector<Figure> theory_figures(const TheoryRun& run) {
-  return {
-      error_figure(run, "weights", "Error of the weights", "E|w − w*|²", &theory::Curve::weights),
-      error_figure(run, "estimate", "Error of the estimate", "E|G − ∇F|²",
-                   &theory::Curve::estimate)};
+  return {of_gradient(run.experiment)
+              ? error_figure(run, "gradient", "Gradient", "E|∇F(w)|²", &theory::Curve::weights)
+              : error_figure(run, "weights", "Error of the weights", "E|w − w*|²",
+                             &theory::Curve::weights),
+          error_figure(run, "estimate", "Error of the estimate", "E|G − ∇F|²",
+                       &theory::Curve::estimate)};
 }
 
 Table theory_curves(const std::vector<TheoryRun>& runs) {
@@ -287,6 +341,12 @@ Section theory_section(const TheoryRun& run) {
       fmt::format("{}\n\n{}\n\n{}\n\n{}", run.text, verdict(experiment.facts, experiment.rates),
                   reasons(experiment), what_controls_show(experiment));
   section.tables.push_back({slopes_table(experiment), "Slopes with 95 % intervals"});
+  if (of_gradient(experiment)) {
+    section.tables.push_back(
+        {least_table(experiment),
+         "Least errors of the steps up to T with 95 % intervals, and times log((T + 1 + mu) / (1 + "
+         "mu)): Theorem 2 bounds these products"});
+  }
   section.tables.push_back({constants_table(experiment.facts, experiment.rates, run.smoothness),
                             "Constants and bounds"});
   section.tables.push_back({conditions_table(experiment.facts, experiment.rates), "Conditions"});

@@ -36,6 +36,9 @@ report::Table conditions_table(const theory::Facts& facts, const theory::Rates& 
 std::string verdict(const theory::Facts& facts, const theory::Rates& rates);
 /// A row a method: slopes with intervals, errors at the end, certified or not.
 report::Table slopes_table(const theory::Experiment& experiment);
+/// What Theorem 2 speaks of, for those it is about: the least errors up to T, those times
+/// log_of_steps, and what the theorem bounds the products by.
+report::Table least_table(const theory::Experiment& experiment);
 /// Why each method is certified or is not, a line a reason.
 std::string reasons(const theory::Experiment& experiment);
 
@@ -53,7 +56,8 @@ Controls compare_controls(const theory::Experiment& experiment);
 /// In sentences that follow from the numbers.
 std::string what_controls_show(const theory::Experiment& experiment);
 
-/// Both errors against t + mu, with the theorem's bounds where it gives any.
+/// Both errors against t + mu, with the theorem's bounds where it gives any: of the errors
+/// themselves, or of the least so far.
 std::vector<report::Figure> theory_figures(const TheoryRun& run);
 /// All that figures are drawn from: experiment, method, step, both errors, both bounds.
 report::Table theory_curves(const std::vector<TheoryRun>& runs);

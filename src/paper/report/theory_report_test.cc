@@ -2,6 +2,7 @@
 // Sentences about controls follow from the numbers, whichever they are.
 #include "paper/report/theory_report.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -105,8 +106,44 @@ TEST(TheoryReport, ConstantsAndConditionsShowBothSides) {
   EXPECT_TRUE(has(constants_table(experiment.facts, own, "").terminal(0), "does not hold"));
   theory::Facts flat = experiment.facts;
   flat.c = std::nullopt;
-  EXPECT_TRUE(has(constants_table(flat, own, "").terminal(0), "Theorem 2 gives none"));
+  EXPECT_TRUE(has(constants_table(flat, own, "").terminal(0), "Theorem 2 does not hold"));
+  const std::string two = constants_table(flat, theory::certified_rates(flat), "").terminal(0);
+  for (const char* part : {"D_F", "2 D_w D_G", "M3", "M4"}) {
+    EXPECT_TRUE(has(two, part)) << two << "lacks: " << part;
+  }
   EXPECT_TRUE(has(conditions_table(flat, own).terminal(0), "condition of Theorem 2"));
+}
+
+TEST(TheoryReport, TheoremTwoSpeaksOfTheGradient) {
+  Experiment experiment = example();
+  experiment.facts.c = std::nullopt;
+  experiment.rates = theory::certified_rates(experiment.facts);
+  experiment.bounds = theory::bounds(experiment.facts, experiment.rates);
+  const theory::Interval half{0.5, 0.25, 0.75};
+  for (MethodResult& result : experiment.results) result.least = {{1000, half, half}};
+  const std::string slopes = slopes_table(experiment).terminal(0);
+  EXPECT_TRUE(has(slopes, "slope of E|grad F(w_t)|^2")) << slopes;
+  EXPECT_FALSE(has(slopes, "w*")) << slopes;
+
+  const report::Table least = least_table(experiment);
+  EXPECT_EQ(least.rows(), 2U);  // of those that the theorem is about
+  const double product = 0.5 * log_of_steps(experiment.rates, 1000);
+  EXPECT_TRUE(has(least.terminal(0), "5.00e-01 [2.50e-01, 7.50e-01]")) << least.terminal(0);
+  EXPECT_TRUE(has(least.terminal(0), fmt::format("{:.2e}", product))) << least.terminal(0);
+  EXPECT_TRUE(has(least.terminal(0), fmt::format("{:.3g}", *experiment.bounds.M4)));
+
+  const std::string text = what_controls_show(experiment);
+  EXPECT_TRUE(has(text, "(gradient)")) << text;
+  EXPECT_TRUE(has(text, "its mean |grad F|^2 1 times")) << text;
+  EXPECT_FALSE(has(text, "weights)")) << text;
+
+  const TheoryRun run{.name = "x", .title = "X", .text = "Text.", .experiment = experiment};
+  const auto figures = theory_figures(run);
+  EXPECT_EQ(figures[0].name, "theory-x-gradient");
+  EXPECT_EQ(figures[0].series.back().label, "bound of the least so far");
+  EXPECT_DOUBLE_EQ(figures[0].series.back().y[1],
+                   *experiment.bounds.M4 / log_of_steps(experiment.rates, 1000));
+  EXPECT_EQ(theory_section(run).tables.size(), 4U);
 }
 
 TEST(TheoryReport, ReasonsAreGrouped) {
