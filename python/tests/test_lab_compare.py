@@ -56,6 +56,54 @@ def test_losses_are_those_of_numpy():
             W -= rate * (p.T @ ones / len(y) + 0.1 * W)
 
 
+def test_a_softmax_taken_twice_and_losses_without_lambda(tmp_path):
+    """Against numpy: the other loss, its two parts, and a report of one of them."""
+    X, y = data(classes=3)
+    path = tmp_path / "runs.db"
+    lab.compare(
+        X,
+        y,
+        [("sgd", {"lr": [0.1, 2.0]})],
+        epochs=4,
+        seeds=1,
+        batch=150,
+        lambda_=0.1,
+        init="zeros",
+        loss="double-softmax",
+        optimum=False,
+        store=path,
+    )
+    store = lab.open_store(path)
+    total, without = store.study(), store.study(report_loss="data")
+    ones = np.column_stack([X, np.ones(len(y))])
+
+    def softmax(z):
+        e = np.exp(z - z.max(axis=1, keepdims=True))
+        return e / e.sum(axis=1, keepdims=True)
+
+    for run, other, rate in zip(
+        total.tasks[0].optimizers[0].tuned, without.tasks[0].optimizers[0].tuned, (0.1, 2.0)
+    ):
+        W = np.zeros((3, 7))
+        for at in range(5):
+            p = softmax(ones @ W.T)
+            q = softmax(p)
+            loss = -np.log(q[np.arange(len(y)), y]).mean()
+            assert run.points["data_loss"][at] == pytest.approx(loss, rel=1e-5)
+            assert other.points["train_loss"][at] == run.points["data_loss"][at]
+            assert run.points["squared_norm"][at] == pytest.approx((W**2).sum(), rel=1e-4)
+            assert run.points["train_loss"][at] == pytest.approx(
+                loss + 0.05 * (W**2).sum(), rel=1e-5
+            )
+            q[np.arange(len(y)), y] -= 1
+            slopes = p * (q - (p * q).sum(axis=1, keepdims=True))
+            W -= rate * (slopes.T @ ones / len(y) + 0.1 * W)
+    with pytest.raises(ValueError, match="report_loss"):
+        store.study(report_loss="date")
+    with pytest.raises(ValueError, match="loss"):
+        lab.compare(X, y, ["sgd"], loss="hinge")
+
+
 def test_validation_is_measured():
     X, y = data(classes=3)
     study = lab.compare(

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -88,6 +89,54 @@ TEST_F(PaperCommand, TablesOfRhoWithTheirControls) {
   EXPECT_EQ(cells, 20U);  // momentum and the three forms
 }
 
+/// Another loss is another study; another reported loss is another view of the same runs.
+TEST_F(PaperCommand, LossesAreMinimisedAndReportedAsAskedFor) {
+  const auto rows = [&](const std::string& rest) {
+    std::map<std::string, double> losses;
+    for (const auto& line : json_lines(paper("strongly-convex --data nsl-kdd --json" + rest).out)) {
+      if (line.contains("tuned_loss") && line["tuned_loss"].is_number()) {
+        losses[line["study"].get<std::string>() + line["task"].get<std::string>() +
+               line["optimizer"].get<std::string>()] = line["tuned_loss"];
+      }
+    }
+    return losses;
+  };
+  const auto total = rows("");
+  const auto data = rows(" --report-loss data");
+  ASSERT_FALSE(total.empty());
+  ASSERT_EQ(total.size(), data.size());
+  for (const auto& [key, loss] : total) EXPECT_LT(data.at(key), loss) << key;
+  const auto twice = rows(" --loss double-softmax --report-loss data");
+  ASSERT_FALSE(twice.empty());
+  for (const auto& [key, loss] : twice) {
+    EXPECT_NE(key.find("loss=double-softmax"), std::string::npos) << key;
+    EXPECT_GE(loss, 0.3132) << key;  // the floor
+  }
+}
+
+TEST_F(PaperCommand, TheSearchForAProtocolRanksWhatItTried) {
+  const std::string command = "protocol --data nsl-kdd";
+  const Result result = paper(command + " --out " + path("out"));
+  EXPECT_EQ(result.exit_code, kDone) << result.out;
+  expect_parts(result.out, {"double-softmax", "without lambda's part", "bias=off, scale=unit",
+                            "48 protocols were tried on 3 seeds", "momentum"});
+  for (const char* name : {"protocol-quick.md", "protocol-quick.csv"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
+  }
+  double last = 0;
+  std::size_t protocols = 0;
+  for (const auto& line : json_lines(paper(command + " --json").out)) {
+    if (line["event"] != "protocol") continue;
+    ++protocols;
+    EXPECT_GE(line["distance"].get<double>(), last);
+    last = line["distance"];
+    EXPECT_EQ(line["cells"].size(), 4U);  // two lambdas, Diag-TO and RO-TO
+  }
+  EXPECT_EQ(protocols, 48U);
+  expect_refused(command + " --start zeros", {"--start is not an option of protocol"});
+  expect_refused(command + " --report-loss data", {"--report-loss is not an option of protocol"});
+}
+
 TEST_F(PaperCommand, ADataSetThatIsNotThereIsNamed) {
   const Result result = paper("ffn --data covtype", true);
   EXPECT_EQ(result.exit_code, kData);
@@ -102,6 +151,9 @@ TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("ffn --start zeros", {"Invalid --start zeros", "a net"});
   expect_refused("ffn --data mnist", {"Invalid --data", "ffn"});
   expect_refused("ffn --budget huge", {"huge"});
+  expect_refused("ffn --loss hinge", {"hinge", "double-softmax"});
+  expect_refused("resnet18 --loss double-softmax", {"Invalid loss", "resnet18"});
+  expect_refused("lambda --report-loss data", {"--report-loss is not an option of lambda"});
   expect_refused("memory", {"is not an option of memory"});
   expect_refused("", {"is not an option of the list"});
   // Before any work: there is no store yet.

@@ -56,6 +56,33 @@ TEST(Train, EqualsTheNumpyReference) {
   }
 }
 
+/// The loss has two parts, both of which are told; with the softmax taken twice it has a floor.
+TEST(Train, TellsTheLossWithoutItsRegulariser) {
+  for (const std::string loss : {"cross-entropy", "double-softmax"}) {
+    const Result result = program("train --json " + kData +
+                                  "--optimizer adam --lr 0.1 --epochs 3 --batch 8 --lambda 0.5 "
+                                  "--loss " +
+                                  loss);
+    EXPECT_EQ(result.exit_code, 0);
+    std::size_t points = 0;
+    for (const auto& line : json_lines(result.out)) {
+      if (line["event"] != "point") continue;
+      ++points;
+      const double data = line["data_loss"];
+      const double square = line["squared_norm"];
+      EXPECT_EQ(line["train_loss"].get<double>(), data + 0.5 / 2 * square);
+      if (loss == "double-softmax") {
+        EXPECT_GT(data, 0.3132);
+        EXPECT_LT(data, 3);
+      }
+    }
+    EXPECT_EQ(points, 4U);
+  }
+  expect_parts(program("train " + kData + "--loss double-softmax --epochs 1 --batch 8", true).out,
+               {"softmax twice (no loss is below"});
+  expect_end(program("train " + kData + "--loss hinge", true), kUsage, {"hinge"});
+}
+
 TEST(Train, GridsAreOnePopulationAndItsMembersAreTheSingleRuns) {
   const std::string common = "train --json " + kData + "--optimizer diag-to --epochs 2 --batch 8 ";
   const Result grid = program(common + "--lr 0.1,0.3 --alpha 0,0.01 --threads 2");
