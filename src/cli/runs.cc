@@ -97,7 +97,7 @@ struct Best {
 /// The smallest training loss that a member which did not diverge reached at any point.
 Best best_of(const study::OptimizerRuns& optimizer) {
   Best best;
-  for (const auto* runs : {&optimizer.tuned, &optimizer.measured}) {
+  for (const auto* runs : {&optimizer.tuned, &optimizer.measured, &optimizer.others}) {
     for (const study::Run& run : *runs) {
       if (run.diverged) continue;
       for (const train::Point& point : run.points) {
@@ -113,7 +113,13 @@ std::size_t diverged(const study::OptimizerRuns& optimizer) {
   const auto count = [](const std::vector<study::Run>& runs) {
     return std::count_if(runs.begin(), runs.end(), [](const auto& run) { return run.diverged; });
   };
-  return static_cast<std::size_t>(count(optimizer.tuned) + count(optimizer.measured));
+  return static_cast<std::size_t>(count(optimizer.tuned) + count(optimizer.measured) +
+                                  count(optimizer.others));
+}
+
+/// Runs on the measured seeds, of whichever setting.
+std::size_t measured(const study::OptimizerRuns& optimizer) {
+  return optimizer.measured.size() + optimizer.others.size();
 }
 
 /// The options that were searched, as the best run has them.
@@ -165,7 +171,7 @@ void show_json(const study::StudyRuns& runs, const store::Study& study,
                   {"method", optimizer.method},
                   {"baseline", optimizer.baseline},
                   {"tuned", optimizer.tuned.size()},
-                  {"measured", optimizer.measured.size()},
+                  {"measured", measured(optimizer)},
                   {"diverged", diverged(optimizer)},
                   {"grid", optimizer.grid},
                   {"best_loss", best.loss},  // null where there is none
@@ -207,7 +213,7 @@ void show_text(const study::StudyRuns& runs, const store::Study& study,
     for (const study::OptimizerRuns& optimizer : task.optimizers) {
       const Best best = best_of(optimizer);
       table.add({optimizer.label + (optimizer.baseline ? " (baseline)" : ""),
-                 std::to_string(optimizer.tuned.size()), std::to_string(optimizer.measured.size()),
+                 std::to_string(optimizer.tuned.size()), std::to_string(measured(optimizer)),
                  std::to_string(diverged(optimizer)),
                  best.run != nullptr ? fmt::format("{:.6g}", best.loss) : "-",
                  setting(optimizer, best.run)});

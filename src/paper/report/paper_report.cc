@@ -245,9 +245,10 @@ Effort effort_of(const StudyRuns& study) {
     for (const OptimizerRuns& optimizer : task.optimizers) {
       if (parts.contains(optimizer.label)) continue;
       effort.members += optimizer.tuned.size();
-      effort.runs += optimizer.measured.size();
-      for (const Run& run : optimizer.tuned) add(run);
-      for (const Run& run : optimizer.measured) add(run);
+      effort.runs += optimizer.measured.size() + optimizer.others.size();
+      for (const auto* runs : {&optimizer.tuned, &optimizer.measured, &optimizer.others}) {
+        for (const Run& run : *runs) add(run);
+      }
     }
   }
   return effort;
