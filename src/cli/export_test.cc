@@ -99,7 +99,9 @@ class ExportCommand : public ::testing::Test {
                .delta = 0.0625,
                .estimator_error = 1,
                .batch_error = 4,
-               .distance = 9}}};
+               .distance = 9,
+              .data_loss = 0.25,
+              .squared_norm = 12}}};
     };
     const auto units = store.units(study);
     store::MemberRow wild = member("9", none, Phase::tune, 0);
@@ -214,14 +216,14 @@ TEST_F(ExportCommand, WritesPointsAsCsv) {
   std::string line;
   std::getline(lines, line);
   EXPECT_TRUE(line.starts_with("study,task,data,model,lambda,batch,optimum,optimizer,method,"));
-  EXPECT_TRUE(line.ends_with(",distance\r"));
+  EXPECT_TRUE(line.ends_with(",distance,data_loss,squared_norm\r"));
   std::vector<std::string> points;
   while (std::getline(lines, line)) points.push_back(line);
   ASSERT_EQ(points.size(), 6U);
   EXPECT_EQ(points.back(),
             "kdd,../t,nsl-kdd,logistic,0.023,64,0.125,\"a,\"\"b\"\"\",diag-to,false,measure,5,3,"
             "\"{\"\"beta\"\":\"\"0.1/t\"\",\"\"lr\"\":\"\"0.2\"\"}\",false,false,80,1,10,640,0.5,"
-            "0.30000000000000004,0.3333333333333333,0.75,0.5,0.0625,1,4,9\r");
+            "0.30000000000000004,0.3333333333333333,0.75,0.5,0.0625,1,4,9,0.25,12\r");
   EXPECT_NE(text.find(",true,false,80,1,10,640,0.5,,0.3333333333333333"), std::string::npos);
   EXPECT_EQ(run("csv --grid").out, text);
 }
