@@ -293,16 +293,19 @@ function bestOf(grid: Grid, start: number): BestOf[] {
     let expected = 0;
     let sum = 0;
     let low: number | null = null;
+    let median: number | null = null;
     let high: number | null = null;
     for (let k = 0; k + n <= total; k += 1) {
       const chance = (left * n) / (total - k);
       expected += chance * (scores[k] ?? 0);
       sum += chance;
       if (low === null && sum >= 0.1) low = scores[k] ?? null;
+      if (median === null && sum >= 0.5) median = scores[k] ?? null;
       if (high === null && sum >= 0.9) high = scores[k] ?? null;
       left *= 1 - n / (total - k);
     }
-    result.push({ n, expected, low, high: high ?? scores[total - n] ?? null });
+    const last = scores[total - n] ?? null;
+    result.push({ n, expected, low, median: median ?? last, high: high ?? last });
     if (n === total) return result;
   }
 }
