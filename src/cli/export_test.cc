@@ -100,8 +100,8 @@ class ExportCommand : public ::testing::Test {
                .estimator_error = 1,
                .batch_error = 4,
                .distance = 9,
-              .data_loss = 0.25,
-              .squared_norm = 12}}};
+               .data_loss = 0.25,
+               .squared_norm = 12}}};
     };
     const auto units = store.units(study);
     store::MemberRow wild = member("9", none, Phase::tune, 0);
