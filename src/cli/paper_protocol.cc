@@ -122,7 +122,14 @@ class Search {
   void write() {
     const std::string name = options_.budget == "quick" ? "protocol-quick" : "protocol";
     write_atomically(options_.out / (name + ".md"), [&](std::ostream& stream) {
-      stream << paper::protocol_page(searches_, command_text(options_, common_), missing_);
+      stream << paper::protocol_page(
+          searches_, command_text(options_, common_),
+          options_.budget == "quick"
+              ? "Quick: the first two lambdas, every third rate, two values of alpha, beta and "
+                "decay, "
+                "and at most three epochs. `--budget full` has the paper's grids."
+              : "",
+          missing_);
     });
     write_atomically(options_.out / (name + ".csv"),
                      [&](std::ostream& stream) { stream << paper::protocol_csv(searches_).csv(); });

@@ -168,16 +168,17 @@ std::string protocol_verdict(const ProtocolSearch& search) {
 }
 
 std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std::string& command,
+                          const std::string& note,
                           const std::vector<std::pair<std::string, std::string>>& missing) {
   std::string page = fmt::format(
-      "# How the paper may have run its experiments\n\n```sh\n{}\n```\n\n"
-      "Whole grids were trained on all seeds. Each seed in turn chooses the settings of Adam and "
+      "# How the paper may have run its experiments\n\n```sh\n{}\n```\n\n{}{}"
+      "Each setting was trained on all seeds. Each seed in turn chooses the settings of Adam and "
       "of "
       "the other optimizer, and the other seeds give a rho each; a cell is their mean, x 1e3. The "
       "number of epochs T and the reported loss are chosen afterwards, from the same runs. The "
       "more "
       "protocols are tried, the nearer the nearest is by chance.\n",
-      command);
+      command, note, note.empty() ? "" : "\n\n");
   for (const ProtocolSearch& search : searches) {
     page += fmt::format("\n## {}\n\n{}\n\n### The nearest protocols\n\n{}\n", search.data,
                         protocol_verdict(search), nearest_table(search, 12).markdown());

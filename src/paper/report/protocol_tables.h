@@ -32,7 +32,9 @@ report::Table protocol_csv(const std::vector<ProtocolSearch>& searches);
 /// What was found, in sentences that say no more than the figures.
 std::string protocol_verdict(const ProtocolSearch& search);
 
+/// `note` says what was left out, if anything was.
 std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std::string& command,
+                          const std::string& note,
                           const std::vector<std::pair<std::string, std::string>>& missing);
 
 }  // namespace tandem::paper

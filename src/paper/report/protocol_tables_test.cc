@@ -51,8 +51,10 @@ TEST(ProtocolTables, EachLossHasItsNearest) {
   EXPECT_TRUE(has(cells, "cross-entropy")) << cells;
   EXPECT_TRUE(has(cells, "+15")) << cells;
   EXPECT_EQ(protocol_csv({search}).rows(), 2U);
-  const std::string page = protocol_page({search}, "COMMAND", {{"covtype", "no file\nmore"}});
+  const std::string page =
+      protocol_page({search}, "COMMAND", "NOTE", {{"covtype", "no file\nmore"}});
   EXPECT_TRUE(has(page, "COMMAND")) << page;
+  EXPECT_TRUE(has(page, "NOTE")) << page;
   EXPECT_TRUE(has(page, "covtype: no data. no file\n")) << page;
   EXPECT_TRUE(has(page, "Adam's rates")) << page;
 }
