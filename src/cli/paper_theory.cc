@@ -370,7 +370,7 @@ void add_theory(CLI::App& paper, std::string& budget, std::filesystem::path& dat
       "The rates of the paper's theorems, measured, with controls. With constants of a problem "
       "of one's own: rates that satisfy Theorem 1 (without --c: 2), and which conditions other "
       "rates fail.");
-  command->add_option("--budget", budget, "quick: a minute or two; full: twenty minutes or more")
+  command->add_option("--budget", budget, "quick: minutes; full: several times as long")
       ->check(CLI::IsMember({"quick", "full"}))
       ->capture_default_str();
   command->add_option("--data-dir", data_dir,

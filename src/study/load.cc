@@ -111,7 +111,7 @@ TaskRuns load_task(const store::Store& store, const store::Task& stored,
     if (loss == ReportLoss::total) continue;
     if (!report_data_loss(optimizer.tuned) || !report_data_loss(optimizer.measured)) {
       throw std::invalid_argument(fmt::format(
-          "{}: the loss without lambda's part is not known: a version before 0.2 trained it",
+          "{}: the loss without lambda's part is not known: an older version trained it",
           task.name));
     }
   }

@@ -80,7 +80,7 @@ struct StudyRuns {
 };
 
 /// Puts the loss without lambda's part in the place of train_loss. False, and nothing is changed,
-/// where a run does not have it: versions before 0.2 did not keep it.
+/// where a run does not have it: older versions did not keep it.
 bool report_data_loss(std::vector<Run>& runs);
 
 }  // namespace tandem::study
