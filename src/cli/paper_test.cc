@@ -68,8 +68,8 @@ TEST_F(PaperCommand, TablesOfRhoWithTheirControls) {
                             "What learning A contributes", "Quick: a quarter of the epochs",
                             "strongly-convex-quick.md"});
   expect_parts(paper(command).out, {"(+16 +)", "adam, TO's rates too", "Of 5 tasks"});
-  for (const char* name : {"strongly-convex-quick.md", "strongly-convex-kdd-quick-runs.csv",
-                           "strongly-convex-kdd-quick-grid.csv"}) {
+  for (const char* name : {"strongly-convex-quick.md", "strongly-convex-kdd-quick-runs.csv.gz",
+                           "strongly-convex-kdd-quick-grid.csv.gz"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
   }
   // The same from the store, as JSON: a row a cell, and a verdict a task.

@@ -130,6 +130,7 @@ class Run {
 
   int run() {
     has_checkpoint(options_.checkpoint);  // refuses a folder before the work
+    models::check_model(options_.model);  // and this before any data are read
     const auto settings = settings_of(options_);
     for (const train::Setting& setting : settings) sources::parse_method(setting.method);
     auto task = std::make_shared<data::Task>(load_task(options_.task, common_.seed));

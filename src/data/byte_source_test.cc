@@ -47,6 +47,13 @@ TEST(ByteSource, ReadsSeveralPartsOfACompressedFile) {
   EXPECT_EQ(content(folder.write("a.xz", xz("one ") + xz("two"))), "one two");
 }
 
+TEST(ByteSource, GzipGivesTheSameFileForTheSameBytes) {
+  EXPECT_EQ(gzip(long_text()), gzip(long_text()));
+  EXPECT_LT(gzip(long_text()).size(), long_text().size() / 2);
+  // No name and no time in the header.
+  EXPECT_EQ(gzip("text").substr(0, 8), std::string("\x1f\x8b\x08\0\0\0\0\0", 8));
+}
+
 TEST(ByteSource, CountsItsBytes) {
   MemorySource source("memory", "0123456789");
   read_bytes(source, 4, "digits");

@@ -150,6 +150,30 @@ class XzSource : public Decompressor {
 
 }  // namespace
 
+std::string gzip(std::string_view bytes) {
+  z_stream stream{};
+  if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8,
+                   Z_DEFAULT_STRATEGY) != Z_OK) {
+    throw std::bad_alloc();
+  }
+  const std::unique_ptr<z_stream, int (*)(z_stream*)> guard(&stream, deflateEnd);
+  std::string packed;
+  std::vector<char> window(kInput);
+  int state = Z_OK;
+  while (state != Z_STREAM_END) {
+    // zlib counts what is there in 32 bits; it reads only, whatever the pointer's type says.
+    const std::size_t piece = std::min(bytes.size(), std::size_t{1} << 30);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(piece);
+    stream.next_out = reinterpret_cast<Bytef*>(window.data());
+    stream.avail_out = static_cast<uInt>(window.size());
+    state = deflate(&stream, piece == bytes.size() ? Z_FINISH : Z_NO_FLUSH);
+    bytes.remove_prefix(piece - stream.avail_in);
+    packed.append(window.data(), window.size() - stream.avail_out);
+  }
+  return packed;
+}
+
 std::unique_ptr<ByteSource> open_gzip(std::unique_ptr<ByteSource> packed) {
   return std::make_unique<GzipSource>(std::move(packed));
 }

@@ -5,27 +5,14 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <lzma.h>
-#include <zlib.h>
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace tandem::data {
+#include "data/compressed.h"
 
-inline std::string gzip(const std::string& bytes) {
-  z_stream stream{};
-  deflateInit2(&stream, 6, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(deflateBound(&stream, bytes.size()) + 32, '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
-  deflate(&stream, Z_FINISH);
-  packed.resize(stream.total_out);
-  deflateEnd(&stream);
-  return packed;
-}
+namespace tandem::data {
 
 inline std::string xz(const std::string& bytes) {
   std::string packed(lzma_stream_buffer_bound(bytes.size()), '\0');

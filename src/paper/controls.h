@@ -57,7 +57,7 @@ struct Verdict {
   bool has_wide_adam = false;        // there is an Adam that may have TO's rates too:
   bool to_beats_wide_adam = false;
   /// And the same form wins in the median when as many of its settings are tried as of Adam's. Not
-  /// asked of Full-TO, whose few settings were chosen by hand.
+  /// asked of Full-TO where its few settings were chosen by hand.
   bool to_beats_wide_adam_at_equal_budget = false;
   bool momentum_beats_wide_adam_at_equal_budget = false;
   /// Diag-TO or RO-TO with alpha > 0 beats alpha = 0, at an equal number of settings too, on five

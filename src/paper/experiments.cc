@@ -213,7 +213,8 @@ StudySpec from_zeros(StudySpec study) {
   for (OptimizerSpec& optimizer : study.optimizers) {
     if (optimizer.label != "full-to") continue;
     for (auto& [name, values] : optimizer.grid) {
-      if (name == "alpha") values = {"0.01", "0.1"};
+      const bool papers = std::find(values.begin(), values.end(), "0") != values.end();
+      if (name == "alpha" && !papers) values = {"0.01", "0.1"};
     }
   }
   return study;

@@ -8,7 +8,9 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "data/byte_source.h"
 #include "study/study_file.h"
 #include "tests/temp_folder.h"
 
@@ -24,7 +26,11 @@ Run run_of(double loss, std::uint64_t seed, const std::string& lr) {
           .seed = seed,
           .diverged = lr == "9",
           .points = {{.epoch = 0, .train_loss = 9},
-                     {.epoch = 1, .gradient_evaluations = 7, .seconds = 0.5, .train_loss = loss}}};
+                     {.epoch = 1,
+                      .gradient_evaluations = 7,
+                      .seconds = 0.5,
+                      .train_loss = loss,
+                      .data_loss = 0.7}}};
 }
 
 OptimizerRuns runs_of(const std::string& label, double loss) {
@@ -64,6 +70,13 @@ std::string text_of(const std::filesystem::path& path) {
   return text.str();
 }
 
+std::string unpacked(const std::filesystem::path& path) {
+  const auto source = data::open_source(path);
+  std::vector<std::uint8_t> bytes(std::size_t{1} << 20);
+  bytes.resize(source->read(bytes));
+  return {bytes.begin(), bytes.end()};
+}
+
 TEST(PaperReport, OursStandsBesideThePapers) {
   const std::string table = beside_paper(compare(made_study()), {"missing task"}).markdown();
   EXPECT_NE(table.find("| task"), std::string::npos);
@@ -99,12 +112,14 @@ TEST(PaperReport, WritesThePageAndRawRows) {
         "other: no data. no file\n", "## Ablations", "Of 1 task,", "lr 0.1"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
-  const std::string runs = text_of(folder / "made-runs.csv");
+  const std::string runs = unpacked(folder / "made-runs.csv.gz");
   EXPECT_EQ(
-      runs.find("task,optimizer,seed,epoch,gradient_evaluations,train_loss,validation_loss\n"), 0U);
-  EXPECT_NE(runs.find("kdd task,diag-to,2,1,7,0.82,0\n"), std::string::npos) << runs;
-  EXPECT_NE(runs.find("kdd task,\"a, part\",1,1,7,0.91,0\n"), std::string::npos) << runs;
-  const std::string grid = text_of(folder / "made-grid.csv");
+      runs.find(
+          "task,optimizer,seed,epoch,gradient_evaluations,train_loss,data_loss,validation_loss\n"),
+      0U);
+  EXPECT_NE(runs.find("kdd task,diag-to,2,1,7,0.82,0.7,0\n"), std::string::npos) << runs;
+  EXPECT_NE(runs.find("kdd task,\"a, part\",1,1,7,0.91,0.7,0\n"), std::string::npos) << runs;
+  const std::string grid = unpacked(folder / "made-grid.csv.gz");
   EXPECT_EQ(grid,
             "task,optimizer,lr,least_train_loss,outcome\n"
             "kdd task,adam,0.1,1,finished\nkdd task,adam,9,,diverged\n"

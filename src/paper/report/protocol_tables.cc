@@ -41,6 +41,40 @@ std::vector<const ProtocolScore*> champions(const ProtocolSearch& search) {
   return best;
 }
 
+/// What the other pages of docs/results were run with.
+const Protocol kOurs{.data_options = {{"bias", "on"}, {"scale", "standard"}}};
+
+/// The protocols that differ in the number of epochs alone.
+bool same_runs(const Protocol& one, const Protocol& two) {
+  return one.loss == two.loss && one.data_options == two.data_options && one.report == two.report;
+}
+
+/// A column a protocol, a row a cell.
+Table cells_of(const std::vector<const ProtocolScore*>& scores,
+               const std::vector<std::string>& titles) {
+  std::vector<Table::Column> columns{
+      {"lambda", Align::right}, {"optimizer"}, {"the paper", Align::right}};
+  for (const std::string& title : titles) columns.push_back({title, Align::right});
+  Table table(columns);
+  if (scores.empty()) return table;
+  for (std::size_t c = 0; c < scores.front()->cells.size(); ++c) {
+    const ProtocolCell& paper = scores.front()->cells[c];
+    std::vector<std::string> line{fmt::format("{}", paper.lambda), paper.optimizer,
+                                  signed_thousandths(paper.paper)};
+    for (const ProtocolScore* score : scores) {
+      const ProtocolCell& cell = score->cells.at(c);
+      std::string text = signed_thousandths(cell.rho);
+      if (cell.diverged > 0 && cell.rho) {
+        text +=
+            fmt::format(" ({} of {} diverged)", cell.diverged, cell.diverged + cell.rhos.size());
+      }
+      line.push_back(std::move(text));
+    }
+    table.add(std::move(line));
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string protocol_text(const Protocol& protocol) {
@@ -69,32 +103,28 @@ Table nearest_table(const ProtocolSearch& search, std::size_t most) {
 
 Table cells_table(const ProtocolSearch& search) {
   const std::vector<const ProtocolScore*> best = champions(search);
-  std::vector<Table::Column> columns{
-      {"lambda", Align::right}, {"optimizer"}, {"the paper", Align::right}};
+  std::vector<std::string> titles;
   for (const ProtocolScore* score : best) {
-    columns.push_back({fmt::format("{}, {}, {}, T = {}", problems::loss_name(score->protocol.loss),
-                                   report_text(score->protocol.report),
-                                   options_text(score->protocol), score->protocol.epochs),
-                       Align::right});
+    titles.push_back(fmt::format("{}, {}, {}, T = {}", problems::loss_name(score->protocol.loss),
+                                 report_text(score->protocol.report), options_text(score->protocol),
+                                 score->protocol.epochs));
   }
-  Table table(columns);
-  if (best.empty()) return table;
-  for (std::size_t c = 0; c < best.front()->cells.size(); ++c) {
-    const ProtocolCell& paper = best.front()->cells[c];
-    std::vector<std::string> line{fmt::format("{}", paper.lambda), paper.optimizer,
-                                  signed_thousandths(paper.paper)};
-    for (const ProtocolScore* score : best) {
-      const ProtocolCell& cell = score->cells.at(c);
-      std::string text = signed_thousandths(cell.rho);
-      if (cell.diverged > 0 && cell.rho) {
-        text +=
-            fmt::format(" ({} of {} diverged)", cell.diverged, cell.diverged + cell.rhos.size());
-      }
-      line.push_back(std::move(text));
-    }
-    table.add(std::move(line));
+  return cells_of(best, titles);
+}
+
+Table epochs_table(const ProtocolSearch& search, const Protocol& protocol) {
+  std::vector<const ProtocolScore*> scores;
+  for (const ProtocolScore& score : search.scores) {
+    if (same_runs(score.protocol, protocol)) scores.push_back(&score);
   }
-  return table;
+  std::sort(scores.begin(), scores.end(), [](const ProtocolScore* one, const ProtocolScore* two) {
+    return one->protocol.epochs < two->protocol.epochs;
+  });
+  std::vector<std::string> titles;
+  for (const ProtocolScore* score : scores) {
+    titles.push_back(fmt::format("T = {}", score->protocol.epochs));
+  }
+  return cells_of(scores, titles);
 }
 
 Table momentum_table(const ProtocolSearch& search) {
@@ -185,6 +215,14 @@ std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std
     page +=
         fmt::format("### Cell by cell\n\nThe nearest of each loss and each reported loss.\n\n{}",
                     cells_table(search).markdown());
+    if (!search.scores.empty()) {
+      page += fmt::format(
+          "\n### By the number of epochs\n\nThe nearest protocol:\n\n{}\nThe protocol of our own "
+          "tables ({}, {}, {}):\n\n{}",
+          epochs_table(search, search.scores.front().protocol).markdown(),
+          problems::loss_name(kOurs.loss), report_text(kOurs.report), options_text(kOurs),
+          epochs_table(search, kOurs).markdown());
+    }
     if (!search.momentum.empty()) {
       page += fmt::format(
           "\n### The column of momentum\n\nUnder the nearest protocol; the paper's rho in "

@@ -51,12 +51,17 @@ TEST(ProtocolTables, EachLossHasItsNearest) {
   EXPECT_TRUE(has(cells, "cross-entropy")) << cells;
   EXPECT_TRUE(has(cells, "+15")) << cells;
   EXPECT_EQ(protocol_csv({search}).rows(), 2U);
+  const std::string epochs = epochs_table(search, search.scores.front().protocol).markdown();
+  EXPECT_TRUE(has(epochs, "T = 3")) << epochs;
+  EXPECT_TRUE(has(epochs, "+15")) << epochs;
+  EXPECT_FALSE(has(epochs, "-10")) << epochs;  // of the other loss
   const std::string page =
       protocol_page({search}, "COMMAND", "NOTE", {{"covtype", "no file\nmore"}});
   EXPECT_TRUE(has(page, "COMMAND")) << page;
   EXPECT_TRUE(has(page, "NOTE")) << page;
   EXPECT_TRUE(has(page, "covtype: no data. no file\n")) << page;
   EXPECT_TRUE(has(page, "Adam's rates")) << page;
+  EXPECT_TRUE(has(page, "our own tables (cross-entropy, with lambda's part, bias=on,")) << page;
 }
 
 }  // namespace
