@@ -60,8 +60,12 @@ TEST(Paper, EveryStudyOfEveryExperimentParses) {
         }
         // Without lambda the best rates are large: four more of them.
         const bool wide = experiment.name == "convex";
-        if (optimizer.method == "adam") EXPECT_EQ(settings, 36U);
-        if (optimizer.method == "momentum") EXPECT_EQ(settings, search ? 60U : wide ? 52U : 36U);
+        if (optimizer.method == "adam") {
+          EXPECT_EQ(settings, 36U);
+        }
+        if (optimizer.method == "momentum") {
+          EXPECT_EQ(settings, search ? 60U : wide ? 52U : 36U);
+        }
         if (optimizer.method == "diag-to" || optimizer.method == "ro-to") {
           EXPECT_EQ(settings, wide ? 1300U : 900U);
         }
