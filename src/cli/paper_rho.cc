@@ -59,6 +59,7 @@ class Experiment {
     if (options.report_loss == "data") {
       results_.note +=
           "The losses reported are without lambda/2 |w|^2, and settings were chosen by them. ";
+      results_.suffix = "-data-loss";
     }
     if (options.budget == "quick") results_.note += quick_note(specs_.front());
   }
@@ -78,12 +79,7 @@ class Experiment {
     }
     common_.json ? show_json() : show();
     if (!options_.out.empty()) {
-      std::string name = options_.name;
-      if (options_.start != "normal") name += "-" + options_.start;
-      if (options_.loss != "cross-entropy") name += "-" + options_.loss;
-      if (options_.report_loss != "total") name += "-" + options_.report_loss + "-loss";
-      if (options_.budget == "quick") name += "-quick";
-      const auto page = paper::write_paper(options_.out, name, results_);
+      const auto page = paper::write_paper(options_.out, page_name(options_), results_);
       say(progress_, common_,
           fmt::format(
               "the results are in {}{}", page.string(),

@@ -13,6 +13,7 @@
 #include "base/shell_word.h"
 #include "base/suggest.h"
 #include "cli/output.h"
+#include "cli/task_options.h"
 #include "study/builtin.h"
 #include "study/load.h"
 
@@ -24,8 +25,25 @@ std::string command_text(const PaperOptions& options, const Common& common) {
   if (options.loss != "cross-entropy") text += " --loss " + options.loss;
   if (options.report_loss != "total") text += " --report-loss " + options.report_loss;
   for (const std::string& data : options.data) text += " --data " + shell_word(data);
+  for (const std::string& option : options.data_options) {
+    text += " --data-option " + shell_word(option);
+  }
   if (common.seed != Common{}.seed) text += fmt::format(" --seed {}", common.seed);
   return text;
+}
+
+std::string page_name(const PaperOptions& options) {
+  std::string name = options.name;
+  for (const std::string& data : options.data) name += "-" + data;
+  if (options.start != "normal") name += "-" + options.start;
+  if (options.loss != "cross-entropy") name += "-" + options.loss;
+  for (const std::string& text : options.data_options) {
+    const auto [option, value] = name_and_value("--data-option", text);
+    name += fmt::format("-{}-{}", option, value);
+  }
+  if (options.report_loss != "total") name += "-" + options.report_loss + "-loss";
+  if (options.budget == "quick") name += "-quick";
+  return name;
 }
 
 std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& experiment,
@@ -41,6 +59,10 @@ std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& exper
     if (!only.empty() && std::find(only.begin(), only.end(), data) == only.end()) continue;
     if (options.start == "zeros") spec = paper::from_zeros(std::move(spec));
     spec = paper::with_loss(std::move(spec), problems::parse_loss(options.loss));
+    for (const std::string& text : options.data_options) {
+      const auto [name, value] = name_and_value("--data-option", text);
+      spec = paper::with_data_option(std::move(spec), name, value);
+    }
     if (options.budget == "quick") spec = paper::quick(std::move(spec));
     specs.push_back(std::move(spec));
   }

@@ -19,12 +19,13 @@ namespace tandem::cli {
 
 /// Options of `tandem paper`.
 struct PaperOptions {
-  std::string name = {};               // of the experiment
-  std::string budget = "quick";        // or "full"
-  std::string start = "normal";        // or "zeros"
-  std::string loss = "cross-entropy";  // or "double-softmax"
-  std::string report_loss = "total";   // or "data"
-  std::vector<std::string> data = {};  // only these; empty: all of the experiment
+  std::string name = {};                       // of the experiment
+  std::string budget = "quick";                // or "full"
+  std::string start = "normal";                // or "zeros"
+  std::string loss = "cross-entropy";          // or "double-softmax"
+  std::string report_loss = "total";           // or "data"
+  std::vector<std::string> data = {};          // only these; empty: all of the experiment
+  std::vector<std::string> data_options = {};  // name=value, of all data sets
   std::filesystem::path store = "paper.db";
   std::filesystem::path data_dir = {};
   std::filesystem::path out = {};  // folder for results; empty: none are written
@@ -33,6 +34,9 @@ struct PaperOptions {
 
 /// The command that these options are, to be typed again; stores and folders are the reader's own.
 std::string command_text(const PaperOptions& options, const Common& common);
+
+/// What the page of these options is called, without its ending: it is named after what is in it.
+std::string page_name(const PaperOptions& options);
 
 /// The studies of an experiment that the options ask for, with their start and budget. Throws
 /// std::invalid_argument for a data set that the experiment does not have.

@@ -66,10 +66,11 @@ TEST_F(PaperCommand, TablesOfRhoWithTheirControls) {
   EXPECT_EQ(result.exit_code, kDone) << result.out;
   expect_parts(result.out, {"Ablations, against Adam", "Against Adam with TO's rates too",
                             "What learning A contributes", "Quick: a quarter of the epochs",
-                            "strongly-convex-quick.md"});
+                            "strongly-convex-nsl-kdd-quick.md"});
   expect_parts(paper(command).out, {"(+16 +)", "adam, TO's rates too", "Of 5 tasks"});
-  for (const char* name : {"strongly-convex-quick.md", "strongly-convex-kdd-quick-runs.csv.gz",
-                           "strongly-convex-kdd-quick-grid.csv.gz"}) {
+  for (const char* name :
+       {"strongly-convex-nsl-kdd-quick.md", "strongly-convex-kdd-quick-runs.csv.gz",
+        "strongly-convex-kdd-quick-grid.csv.gz"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
   }
   // The same from the store, as JSON: a row a cell, and a verdict a task.
@@ -101,6 +102,11 @@ TEST_F(PaperCommand, LossesAreMinimisedAndReportedAsAskedFor) {
     }
     return losses;
   };
+  const auto unbiased = rows(" --data-option bias=off");
+  ASSERT_FALSE(unbiased.empty());
+  for (const auto& [key, loss] : unbiased) {
+    EXPECT_NE(key.find("bias=off"), std::string::npos) << key;
+  }
   const auto total = rows("");
   const auto data = rows(" --report-loss data");
   ASSERT_FALSE(total.empty());
@@ -153,6 +159,10 @@ TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("ffn --budget huge", {"huge"});
   expect_refused("ffn --loss hinge", {"hinge", "double-softmax"});
   expect_refused("resnet18 --loss double-softmax", {"Invalid loss", "resnet18"});
+  expect_refused("ffn --data-option bias", {"--data-option", "bias"});
+  expect_refused("ffn --data nsl-kdd --data-option bais=off", {"bais", "did you mean 'bias'"});
+  expect_refused("ffn --data-option bias=a/b", {"'a/b'", "without /"});
+  expect_refused("protocol --data-option bias=off", {"--data-option is not an option of protocol"});
   expect_refused("lambda --report-loss data", {"--report-loss is not an option of lambda"});
   expect_refused("memory", {"is not an option of memory"});
   expect_refused("", {"is not an option of the list"});

@@ -230,6 +230,18 @@ StudySpec with_loss(StudySpec study, problems::Loss loss) {
   return study;
 }
 
+StudySpec with_data_option(StudySpec study, const std::string& name, const std::string& value) {
+  if (value.find('/') != std::string::npos) {
+    throw std::invalid_argument(
+        fmt::format("Option {} of the data: found '{}', expected a value without / (results are "
+                    "named after it)",
+                    name, value));
+  }
+  study.name += fmt::format("-{}-{}", name, value);
+  for (TaskSpec& task : study.tasks) task.data_options[name] = value;
+  return study;
+}
+
 std::vector<MemoryCell> memory_table(std::size_t limit) {
   std::vector<MemoryCell> cells;
   for (const MemoryRow& row : kMemory) {

@@ -47,6 +47,11 @@ study::StudySpec from_zeros(study::StudySpec study);
 /// The same with another loss, under another name. Throws std::invalid_argument for a deep model.
 study::StudySpec with_loss(study::StudySpec study, problems::Loss loss);
 
+/// The same with an option of its data sets, under another name. Throws std::invalid_argument for a
+/// value that cannot be in a file's name.
+study::StudySpec with_data_option(study::StudySpec study, const std::string& name,
+                                  const std::string& value);
+
 /// Table 3: bytes of state.
 struct MemoryCell {
   std::string task;

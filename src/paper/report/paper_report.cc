@@ -344,11 +344,12 @@ std::filesystem::path write_paper(const std::filesystem::path& folder, const std
   std::filesystem::create_directories(folder);
   std::vector<Link> links;
   for (const StudyRuns& study : results.studies) {
-    write_runs(folder / (study.name + "-runs.csv.gz"), study);
-    write_grid(folder / (study.name + "-grid.csv.gz"), study);
+    const std::string stem = study.name + results.suffix;
+    write_runs(folder / (stem + "-runs.csv.gz"), study);
+    write_grid(folder / (stem + "-grid.csv.gz"), study);
     if (!report::figures_available()) continue;
     const std::vector<Figure> figures = figures_of(study);
-    const auto paths = report::write_figures(folder / "figures" / study.name, figures,  //
+    const auto paths = report::write_figures(folder / "figures" / stem, figures,  //
                                              {.svg = true, .png = false});
     for (std::size_t i = 0; i < figures.size(); ++i) {
       links.push_back({figures[i].title, paths.at(i).lexically_relative(folder).generic_string()});

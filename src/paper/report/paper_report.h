@@ -31,8 +31,9 @@ report::Table epochs_table(const std::vector<study::StudyRuns>& studies);
 /// One experiment with what is to be said of it.
 struct PaperResults {
   std::string title;
-  std::string command;  // reproduces it
-  std::string note;     // what a reader must know; may be empty
+  std::string command;      // reproduces it
+  std::string note;         // what a reader must know; may be empty
+  std::string suffix = {};  // of files of a study, where another view of it has files of its own
   std::vector<study::StudyRuns> studies;
   std::vector<std::pair<std::string, std::string>> missing;  // study, why it has no data
 };
