@@ -120,14 +120,13 @@ class Search {
   }
 
   void write() {
-    const std::string name = options_.budget == "quick" ? "protocol-quick" : "protocol";
+    const std::string name = page_name(options_);
     write_atomically(options_.out / (name + ".md"), [&](std::ostream& stream) {
       stream << paper::protocol_page(
           searches_, command_text(options_, common_),
           options_.budget == "quick"
               ? "Quick: the first two lambdas, every third rate, two values of alpha, beta and "
-                "decay, "
-                "and at most three epochs. `--budget full` has the paper's grids."
+                "decay, and at most three epochs."
               : "",
           missing_);
     });

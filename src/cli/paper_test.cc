@@ -126,7 +126,7 @@ TEST_F(PaperCommand, TheSearchForAProtocolRanksWhatItTried) {
   EXPECT_EQ(result.exit_code, kDone) << result.out;
   expect_parts(result.out, {"double-softmax", "without lambda's part", "bias=off, scale=unit",
                             "48 protocols were tried on 3 seeds", "momentum"});
-  for (const char* name : {"protocol-quick.md", "protocol-quick.csv"}) {
+  for (const char* name : {"protocol-nsl-kdd-quick.md", "protocol-nsl-kdd-quick.csv"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
   }
   double last = 0;

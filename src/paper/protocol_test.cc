@@ -148,7 +148,8 @@ TEST(Protocol, NeedsWholeGridsOnAllSeedsAndABaseline) {
 }
 
 TEST(Protocol, TheStudiesTrainEveryGridOnThreeSeeds) {
-  for (const char* name : {"paper/protocol-kdd.toml", "paper/protocol-covtype.toml"}) {
+  for (const char* name : {"paper/protocol-kdd.toml", "paper/protocol-covtype.toml",
+                           "paper/protocol-mnist.toml", "paper/protocol-news20.toml"}) {
     const StudySpec spec = study::parse_study(study::builtin_study(name), name);
     EXPECT_TRUE(spec.measure_all);
     EXPECT_EQ(spec.seeds.size(), 2U);
