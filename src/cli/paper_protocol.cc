@@ -87,7 +87,14 @@ class Search {
     search.seeds = spec.seeds.size() + 1;
     search.scores = paper::score_protocols(spec, runs);
     if (search.scores.empty()) return;
-    search.momentum = paper::score_momentum(spec, runs, search.scores.front().protocol);
+    search.order = paper::order_test(search.scores);
+    const paper::Protocol& nearest = search.scores.front().protocol;
+    search.momentum = paper::score_momentum(spec, runs, nearest);
+    search.budgets = paper::equal_budgets(spec, runs, nearest);
+    const paper::Protocol* ours = paper::our_protocol(search.scores, runs.epochs);
+    if (ours == nullptr) return;
+    search.own = *ours;
+    search.own_budgets = paper::equal_budgets(spec, runs, *ours);
   }
 
   void show_json() const {
@@ -102,6 +109,28 @@ class Search {
         json.update(to_json(momentum.score));
         write_json(json);
       }
+      for (const auto& [protocol, rows] :
+           {std::pair("nearest", &search.budgets), std::pair("ours", &search.own_budgets)}) {
+        for (const paper::BudgetRow& row : *rows) {
+          write_json(Json{{"event", "equal budget"},
+                          {"data", search.data},
+                          {"protocol", protocol},
+                          {"lambda", row.lambda},
+                          {"optimizer", row.optimizer},
+                          {"against", row.against},
+                          {"settings", row.settings},
+                          {"rho", row.rho ? Json(*row.rho) : Json(nullptr)},
+                          {"rhos", row.rhos},
+                          {"diverged", row.diverged},
+                          {"rho_whole", row.whole ? Json(*row.whole) : Json(nullptr)}});
+        }
+      }
+      if (search.order) {
+        write_json(Json{{"event", "order"},
+                        {"data", search.data},
+                        {"orders", search.order->orders},
+                        {"as_near", search.order->as_near}});
+      }
     }
     for (const auto& [study, why] : missing_) {
       write_json(Json{{"event", "no data"}, {"study", study}, {"why", why}});
@@ -114,6 +143,9 @@ class Search {
                    paper::cells_table(search).terminal());
       if (!search.momentum.empty()) {
         print_result("{}\n", paper::momentum_table(search).terminal());
+      }
+      if (!search.budgets.empty()) {
+        print_result("{}\n", paper::budget_table(search.budgets).terminal());
       }
       print_result("{}\n\n", paper::protocol_verdict(search));
     }

@@ -82,10 +82,11 @@ void show_plan(const study::Runner& runner, double seconds, const Common& common
   const std::size_t width = report::terminal_width(STDERR_FILENO);
   print_message("{}\n{}\n", tasks.terminal(width), optimizers.terminal(width));
   print_note(fmt::format(
-      "{}: {} members and then {} runs of the best, {} epochs each; {} units of work, {} waves of "
+      "{}: {} members and then {} runs of {}, {} epochs each; {} units of work, {} waves of "
       "at most {}; about {} if none diverges",
-      study.name, plan.members, plan.runs, study.epochs, plan.units, plan.waves,
-      bytes_text(plan.peak_bytes), duration_text(seconds)));
+      study.name, plan.members, plan.runs,
+      study.measure_all ? "the same on the other seeds" : "the best", study.epochs, plan.units,
+      plan.waves, bytes_text(plan.peak_bytes), duration_text(seconds)));
   if (study.prune != 0) {
     print_message("grids are pruned by successive halving: one in {} stays\n", study.prune);
   }

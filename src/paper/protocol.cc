@@ -5,12 +5,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <tuple>
 
 #include "optimizers/text.h"
+#include "paper/whole_grids.h"
 
 namespace tandem::paper {
 namespace {
@@ -27,62 +28,6 @@ using study::TaskSpec;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastToRate = 1e-3;
 constexpr double kMostAdamRate = 5e-3;
-
-/// A grid's runs as a table: a row a seed, a column a setting.
-using Grid = std::vector<std::vector<const Run*>>;
-/// The same with the least loss of each; NaN where the run ended before.
-using Losses = std::vector<std::vector<double>>;
-
-Grid grid_of(const OptimizerRuns& runs, const std::vector<std::uint64_t>& seeds,
-             const std::function<bool(const Run&)>& wanted) {
-  std::map<OptionMap, std::size_t> columns;
-  for (const Run& run : runs.tuned) {
-    if (wanted(run)) columns.emplace(run.options, columns.size());
-  }
-  Grid grid(seeds.size(), std::vector<const Run*>(columns.size(), nullptr));
-  for (const auto* list : {&runs.tuned, &runs.measured, &runs.others}) {
-    for (const Run& run : *list) {
-      const auto column = columns.find(run.options);
-      const auto seed = std::find(seeds.begin(), seeds.end(), run.seed);
-      if (column == columns.end() || seed == seeds.end()) continue;
-      grid[static_cast<std::size_t>(seed - seeds.begin())][column->second] = &run;
-    }
-  }
-  return grid;
-}
-
-double least_loss(const Run& run, const Protocol& protocol) {
-  double least = kNone;
-  std::size_t last = 0;
-  for (const train::Point& point : run.points) {
-    if (point.epoch == 0 || point.epoch > protocol.epochs) continue;
-    const double loss = protocol.report == ReportLoss::data ? point.data_loss : point.train_loss;
-    least = std::isnan(least) ? loss : std::min(least, loss);
-    last = point.epoch;
-  }
-  return last == protocol.epochs ? least : kNone;
-}
-
-Losses losses_of(const Grid& grid, const Protocol& protocol) {
-  Losses losses;
-  for (const auto& row : grid) {
-    std::vector<double>& values = losses.emplace_back();
-    for (const Run* run : row) {
-      values.push_back(run != nullptr ? least_loss(*run, protocol) : kNone);
-    }
-  }
-  return losses;
-}
-
-/// The column of the least loss; none where all diverged.
-std::optional<std::size_t> best_of(const std::vector<double>& losses) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < losses.size(); ++i) {
-    if (std::isnan(losses[i])) continue;
-    if (!best || losses[i] < losses[*best]) best = i;
-  }
-  return best;
-}
 
 ProtocolCell cell_of(const PaperCell& paper, const Losses& baseline, const Losses& ours) {
   ProtocolCell cell{.optimizer = paper.optimizer, .lambda = paper.lambda, .paper = *paper.rho};
@@ -117,24 +62,11 @@ void finish(ProtocolScore& score) {
   score.distance = std::sqrt(squares / static_cast<double>(score.cells.size()));
 }
 
-const OptimizerRuns* find(const TaskRuns& task, const std::string& label) {
-  for (const OptimizerRuns& runs : task.optimizers) {
-    if (runs.label == label) return &runs;
-  }
-  return nullptr;
-}
-
 const OptimizerRuns& baseline_of(const TaskRuns& task) {
   for (const OptimizerRuns& runs : task.optimizers) {
     if (runs.baseline) return runs;
   }
   throw std::invalid_argument(fmt::format("{}: there is no baseline", task.name));
-}
-
-std::vector<std::uint64_t> seeds_of(const StudyRuns& runs) {
-  std::vector<std::uint64_t> seeds{runs.tune_seed};
-  seeds.insert(seeds.end(), runs.seeds.begin(), runs.seeds.end());
-  return seeds;
 }
 
 /// Which tasks differ in lambda alone.
@@ -153,13 +85,11 @@ std::vector<std::size_t> epochs_of(const StudyRuns& runs) {
   return epochs;
 }
 
-bool any(const Run&) { return true; }
-
 /// What one column of the paper is compared with.
 struct Column {
   std::string label;  // of our optimizer
   std::string paper;  // of the paper's
-  std::function<bool(const Run&)> wanted = any;
+  Wanted wanted = any_run;
 };
 
 /// Adds the cells of one task to the scores of each protocol. The scores stand in the order of
@@ -167,15 +97,16 @@ struct Column {
 void add_cells(const TaskSpec& spec, const TaskRuns& task, const StudyRuns& runs,
                const std::vector<Column>& columns, std::vector<ProtocolScore>& scores) {
   const std::vector<std::uint64_t> seeds = seeds_of(runs);
-  const Grid baseline = grid_of(baseline_of(task), seeds, any);
+  const Grid baseline = grid_of(baseline_of(task), seeds);
   for (const Column& column : columns) {
     const OptimizerRuns* own = find(task, column.label);
     const PaperCell* paper = paper_cell(spec.data, spec.model, spec.lambda, column.paper);
     if (own == nullptr || paper == nullptr || !paper->rho) continue;
     const Grid grid = grid_of(*own, seeds, column.wanted);
     for (ProtocolScore& score : scores) {
+      const auto [report, epochs] = std::pair(score.protocol.report, score.protocol.epochs);
       score.cells.push_back(
-          cell_of(*paper, losses_of(baseline, score.protocol), losses_of(grid, score.protocol)));
+          cell_of(*paper, losses_of(baseline, report, epochs), losses_of(grid, report, epochs)));
     }
   }
 }
@@ -237,6 +168,43 @@ double distance_of_zeros(const ProtocolScore& score) {
   return zeros.distance;
 }
 
+std::optional<OrderTest> order_test(const std::vector<ProtocolScore>& scores) {
+  if (scores.empty()) return std::nullopt;
+  std::vector<double> lambdas;
+  std::map<std::pair<std::string, double>, double> paper;
+  for (const ProtocolCell& cell : scores.front().cells) {
+    if (std::find(lambdas.begin(), lambdas.end(), cell.lambda) == lambdas.end()) {
+      lambdas.push_back(cell.lambda);
+    }
+    paper[{cell.optimizer, cell.lambda}] = cell.paper;
+  }
+  if (lambdas.size() < 3) return std::nullopt;
+  constexpr std::size_t kMost = 6;
+  if (lambdas.size() > kMost) {
+    throw std::invalid_argument(fmt::format(
+        "Found {} lambdas to put into every order, expected at most {}", lambdas.size(), kMost));
+  }
+  std::vector<std::size_t> order(lambdas.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  OrderTest test;
+  do {
+    double least = std::numeric_limits<double>::infinity();
+    for (ProtocolScore score : scores) {
+      for (ProtocolCell& cell : score.cells) {
+        const auto place = static_cast<std::size_t>(
+            std::find(lambdas.begin(), lambdas.end(), cell.lambda) - lambdas.begin());
+        const auto other = paper.find({cell.optimizer, lambdas[order[place]]});
+        if (other != paper.end()) cell.paper = other->second;
+      }
+      finish(score);
+      least = std::min(least, score.distance);
+    }
+    ++test.orders;
+    test.as_near += least <= scores.front().distance ? 1 : 0;
+  } while (std::next_permutation(order.begin(), order.end()));
+  return test;
+}
+
 std::vector<MomentumScore> score_momentum(const StudySpec& spec, const StudyRuns& runs,
                                           const Protocol& protocol) {
   check(spec);
@@ -244,7 +212,7 @@ std::vector<MomentumScore> score_momentum(const StudySpec& spec, const StudyRuns
     const auto lr = run.options.find("lr");
     return lr == run.options.end() ? kNone : read_number(lr->second).value_or(kNone);
   };
-  const std::vector<std::pair<std::string, std::function<bool(const Run&)>>> grids{
+  const std::vector<std::pair<std::string, Wanted>> grids{
       {"TO's rates", [&](const Run& run) { return rate_of(run) >= kLeastToRate; }},
       {"Adam's rates", [&](const Run& run) { return rate_of(run) <= kMostAdamRate; }}};
   std::vector<MomentumScore> all;

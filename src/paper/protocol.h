@@ -53,6 +53,17 @@ std::vector<ProtocolScore> score_protocols(const study::StudySpec& spec,
 /// The distance of a table of zeros: what a protocol has to beat.
 double distance_of_zeros(const ProtocolScore& score);
 
+/// How often a protocol would be as near as the nearest is, had the paper's lambdas other rho: its rows
+/// are put into every order.
+struct OrderTest {
+  std::size_t orders = 0;   // of the lambdas, the paper's own among them
+  std::size_t as_near = 0;  // orders that have a protocol at least as near; one or more
+};
+
+/// None with fewer than three lambdas. At most six lambdas, 720 orders, are put into order; throws
+/// std::invalid_argument for more.
+std::optional<OrderTest> order_test(const std::vector<ProtocolScore>& scores);
+
 /// A form of momentum and a grid of rates, against the paper's column of momentum.
 struct MomentumScore {
   std::string form;  // the label of its optimizer

@@ -125,6 +125,41 @@ TEST(Protocol, AChosenSettingThatDivergesElsewhereIsCounted) {
   EXPECT_EQ(cell.rhos.size(), 2U);
 }
 
+/// Three lambdas, whose rho the protocol has in the paper's order or in another.
+std::vector<ProtocolScore> ordered(std::vector<double> ours) {
+  std::vector<ProtocolScore> scores(2);
+  const std::vector<double> paper{0.01, 0.02, 0.03};
+  for (std::size_t i = 0; i < 3; ++i) {
+    ProtocolCell cell{.optimizer = "diag-to", .lambda = 0.1 * static_cast<double>(i + 1)};
+    cell.paper = paper[i];
+    cell.rho = ours[i];
+    scores[0].cells.push_back(cell);
+    cell.rho = 0;
+    scores[1].cells.push_back(cell);
+  }
+  double squares = 0;
+  for (std::size_t i = 0; i < 3; ++i) squares += (ours[i] - paper[i]) * (ours[i] - paper[i]);
+  scores[0].distance = std::sqrt(squares / 3);
+  scores[1].distance = 1;
+  return scores;
+}
+
+TEST(Protocol, AnyOrderOfThePaperIsAsNearWhereOursHasNone) {
+  const auto right = order_test(ordered({0.01, 0.02, 0.03}));
+  ASSERT_TRUE(right.has_value());
+  EXPECT_EQ(right->orders, 6U);
+  EXPECT_EQ(right->as_near, 1U);  // the paper's own
+  EXPECT_EQ(order_test(ordered({0.02, 0.02, 0.02}))->as_near, 6U);
+  EXPECT_EQ(order_test(ordered({0.03, 0.02, 0.01}))->as_near, 6U);  // all others are nearer
+  EXPECT_FALSE(order_test({}).has_value());
+  const StudySpec spec = spec_of();
+  EXPECT_FALSE(order_test(score_protocols(spec, runs_of(spec))).has_value());  // one lambda
+  std::vector<ProtocolScore> many(1);
+  for (int i = 0; i < 7; ++i)
+    many[0].cells.push_back({.optimizer = "diag-to", .lambda = static_cast<double>(i)});
+  EXPECT_THROW(order_test(many), std::invalid_argument);
+}
+
 TEST(Protocol, MomentumHasTwoGrids) {
   const StudySpec spec = spec_of();
   const StudyRuns runs = runs_of(spec);

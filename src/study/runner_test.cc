@@ -204,6 +204,10 @@ TEST_F(RunnerTest, WholeGridsAreMeasuredWhereAskedFor) {
   EXPECT_EQ(own.plan().runs, 14U);
   EXPECT_EQ(own.plan().tuning.size(), 2U);
   EXPECT_EQ(own.plan().measuring.size(), 4U);
+  EXPECT_EQ(own.plan().waves, 6U);  // each unit fits into memory
+  std::string two_tasks = text;
+  two_tasks.replace(two_tasks.find("lambda = 0.01"), 13, "lambda = [0.01, 0.1]");
+  EXPECT_EQ(runner(two_tasks).plan().waves, 12U);
   const auto rows = run(text);
   EXPECT_EQ(Store::open(path_, Store::Mode::read).progress(1).units, own.plan().units);
   for (const auto& [label, count] : {std::pair("adam", 3U), std::pair("mine", 4U)}) {

@@ -36,30 +36,46 @@ double standard_error_of(std::span<const double> values, double mean) {
   return std::sqrt(squares / (n - 1) / n);
 }
 
-BestOf best_of_sorted(std::span<const double> sorted, std::size_t n) {
-  const std::size_t size = sorted.size();
-  // Sums of weights are a little off; a quantile that falls on a step must not miss it for that.
-  constexpr double kLow = 0.1 - 1e-12;
-  constexpr double kHalf = 0.5 - 1e-12;
-  constexpr double kHigh = 0.9 - 1e-12;
-  const double most = sorted.back();
-  BestOf best{.n = n, .expected = 0, .low = most, .median = most, .high = most};
-  // The weight of rank k, from 0, is that of rank k - 1 times (N - k - n + 1) / (N - k): no
-  // binomials, no overflow, and where it underflows the rest is nothing.
+// Sums of weights are a little off; a quantile that falls on a step must not miss it for that.
+constexpr double kSlack = 1e-12;
+
+/// Calls use(k, weight) for the ranks k = 0, 1, ... that the least of n draws from `size` values can
+/// have, with their probabilities.
+template <typename Use>
+void for_each_rank(std::size_t size, std::size_t n, Use use) {
+  // The weight of rank k is that of rank k - 1 times (N - k - n + 1) / (N - k): no binomials, no
+  // overflow, and where it underflows the rest is nothing.
   double weight = static_cast<double>(n) / static_cast<double>(size);
-  double below = 0;  // the probability of a rank before k
-  double above = 0;  // what is expected above the least of all
   for (std::size_t k = 0; k + n <= size && weight > 0; ++k) {
     if (k > 0) weight *= static_cast<double>(size - k - n + 1) / static_cast<double>(size - k);
+    use(k, weight);
+  }
+}
+
+BestOf best_of_sorted(std::span<const double> sorted, std::size_t n) {
+  const double most = sorted.back();
+  BestOf best{.n = n, .expected = 0, .low = most, .median = most, .high = most};
+  double below = 0;  // the probability of a rank before k
+  double above = 0;  // what is expected above the least of all
+  for_each_rank(sorted.size(), n, [&](std::size_t k, double weight) {
     above += weight * (sorted[k] - sorted[0]);
     const double upto = below + weight;
-    if (below < kLow && upto >= kLow) best.low = sorted[k];
-    if (below < kHalf && upto >= kHalf) best.median = sorted[k];
-    if (below < kHigh && upto >= kHigh) best.high = sorted[k];
+    const auto reaches = [&](double share) {
+      return below < share - kSlack && upto >= share - kSlack;
+    };
+    if (reaches(0.1)) best.low = sorted[k];
+    if (reaches(0.5)) best.median = sorted[k];
+    if (reaches(0.9)) best.high = sorted[k];
     below = upto;
-  }
+  });
   best.expected = sorted[0] + above;
   return best;
+}
+
+void check_draws(std::size_t n, std::size_t size) {
+  if (n >= 1 && n <= size) return;
+  throw std::invalid_argument(
+      fmt::format("The best of {} was asked for; expected 1 to {}, the number of values", n, size));
 }
 
 }  // namespace
@@ -120,14 +136,41 @@ std::vector<BestOf> best_of(std::vector<double> values, std::span<const std::siz
   std::vector<BestOf> curve;
   curve.reserve(draws.size());
   for (const std::size_t n : draws) {
-    if (n < 1 || n > values.size()) {
-      throw std::invalid_argument(
-          fmt::format("The best of {} was asked for; expected 1 to {}, the number of values", n,
-                      values.size()));
-    }
+    check_draws(n, values.size());
     curve.push_back(best_of_sorted(values, n));
   }
   return curve;
+}
+
+double median_choice(std::span<const double> chosen_by, std::span<const double> score,
+                     std::size_t n) {
+  if (chosen_by.size() != score.size()) {
+    throw std::invalid_argument(
+        fmt::format("Found {} scores of {} values", score.size(), chosen_by.size()));
+  }
+  for (const std::span<const double> values : {chosen_by, score}) {
+    if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); })) {
+      throw std::invalid_argument("Found NaN among values to choose by, expected numbers");
+    }
+  }
+  check_draws(n, chosen_by.size());
+  std::vector<std::size_t> order(chosen_by.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t one, std::size_t two) {
+    return chosen_by[one] < chosen_by[two];
+  });
+  std::vector<std::pair<double, double>> scored;  // a score and its probability
+  for_each_rank(order.size(), n, [&](std::size_t k, double weight) {
+    const double value = chosen_by[order[k]];
+    scored.emplace_back(std::isinf(value) ? value : score[order[k]], weight);
+  });
+  std::sort(scored.begin(), scored.end());
+  double upto = 0;
+  for (const auto& [value, weight] : scored) {
+    upto += weight;
+    if (upto >= 0.5 - kSlack) return value;
+  }
+  return scored.back().first;
 }
 
 std::vector<std::size_t> draw_sizes(std::size_t most) {

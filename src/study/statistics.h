@@ -50,6 +50,14 @@ struct BestOf {
 /// C(N-k, n-1) / C(N, n). The sizes in `draws` are 1..N, in any order. O(N) for each of them.
 std::vector<BestOf> best_of(std::vector<double> values, std::span<const std::size_t> draws);
 
+/// The best of n values drawn without replacement, scored by something else: of each draw the element
+/// with the least value of `chosen_by` counts, and this is the median of its `score` over all draws.
+/// With the same numbers in both it is the median of best_of. Infinite values are diverged runs: they
+/// are chosen last, and a draw of nothing else has an infinite score. Throws std::invalid_argument for NaN, for sizes that differ and for n outside
+/// 1..N. O(N log N).
+double median_choice(std::span<const double> chosen_by, std::span<const double> score,
+                     std::size_t n);
+
 /// Sizes for a curve up to `most`: 1, 2, 3, 5, 7 times powers of ten, and `most` itself.
 std::vector<std::size_t> draw_sizes(std::size_t most);
 

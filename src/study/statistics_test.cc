@@ -177,6 +177,49 @@ TEST(BestOf, SizesBeyondTheGridAreRefused) {
   }
 }
 
+/// The least number that half of all draws do not exceed, by looking at every subset.
+double enumerated_choice(const Values& chosen_by, const Values& score, std::size_t n) {
+  Values found;
+  for (std::size_t subset = 0; subset < std::size_t{1} << chosen_by.size(); ++subset) {
+    std::size_t best = chosen_by.size();
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < chosen_by.size(); ++i) {
+      if ((subset >> i & 1) == 0) continue;
+      ++count;
+      if (best == chosen_by.size() || chosen_by[i] < chosen_by[best]) best = i;
+    }
+    if (count != n) continue;
+    found.push_back(std::isinf(chosen_by[best]) ? chosen_by[best] : score[best]);
+  }
+  std::sort(found.begin(), found.end());
+  return found[(found.size() + 1) / 2 - 1];
+}
+
+TEST(MedianChoice, IsWhatAllDrawsGive) {
+  constexpr double kDiverged = std::numeric_limits<double>::infinity();
+  const Values chosen_by{5, 1, 4, 1, 3, 9, 2, kDiverged, kDiverged};
+  const Values score{0.2, 0.9, 0.1, 0.3, kDiverged, 0.25, 0.7, 0.05, kDiverged};  // of other runs
+  for (std::size_t n = 1; n <= chosen_by.size(); ++n) {
+    EXPECT_EQ(median_choice(chosen_by, score, n), enumerated_choice(chosen_by, score, n)) << n;
+  }
+  EXPECT_EQ(median_choice(chosen_by, score, 9), 0.9);  // the whole grid: of the first least
+  EXPECT_EQ(median_choice(Values{kDiverged}, Values{1}, 1), kDiverged);
+  const Values scores{0.3, 0.1, 2.5, 2.5, 0.2, 0.45, 0.5};
+  for (std::size_t n = 1; n <= scores.size(); ++n) {
+    EXPECT_EQ(median_choice(scores, scores, n), best_of(scores, std::array{n})[0].median) << n;
+  }
+}
+
+TEST(MedianChoice, RefusesWhatCannotBeChosen) {
+  const Values two{1, 2};
+  EXPECT_THROW(median_choice(two, Values{1}, 1), std::invalid_argument);
+  EXPECT_THROW(median_choice(two, two, 0), std::invalid_argument);
+  EXPECT_THROW(median_choice(two, two, 3), std::invalid_argument);
+  const Values none{1, std::numeric_limits<double>::quiet_NaN()};
+  EXPECT_THROW(median_choice(two, none, 1), std::invalid_argument);
+  EXPECT_THROW(median_choice(none, two, 1), std::invalid_argument);
+}
+
 TEST(BestOf, SizesOfACurveEndWithTheGrid) {
   EXPECT_EQ(draw_sizes(0), std::vector<std::size_t>{});
   EXPECT_EQ(draw_sizes(1), (std::vector<std::size_t>{1}));

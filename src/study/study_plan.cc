@@ -130,7 +130,7 @@ std::vector<PlannedUnit> plan_populations(const StudySpec& study, StudyPlan& pla
             "{}: {} settings of {} need {} waves, and a grid is pruned in one: raise --memory",
             task.name, grid.size(), grid.front().method, waves.waves.size()));
       }
-      plan.waves += waves.waves.size();
+      plan.waves += waves.waves.size() * (study.measure_all ? study.seeds.size() + 1 : 1);
       plan.peak_bytes = std::max(plan.peak_bytes, waves.peak_bytes);
     }
     const std::size_t runs = measured_runs(study, plan.optimizers[o]);
@@ -149,7 +149,6 @@ std::vector<PlannedUnit> plan_populations(const StudySpec& study, StudyPlan& pla
         units.back().seed = seed;
       }
     }
-    plan.waves *= study.seeds.size() + 1;
   }
   plan.units += units.size() + (task.has_optimum ? 1 : 0);
   return units;

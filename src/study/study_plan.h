@@ -60,7 +60,7 @@ struct StudyPlan {
   /// the loss without it are measured too, where they are others; these do not count here.
   std::size_t runs = 0;
   std::size_t units = 0;       // of all kinds, when every grid has a setting that did not diverge
-  std::size_t waves = 0;       // of the tuning units
+  std::size_t waves = 0;       // of the units that train grids
   std::size_t peak_bytes = 0;  // of the largest wave, beyond the data
   double work = 0;             // of all members and runs
 };

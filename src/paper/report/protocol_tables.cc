@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace tandem::paper {
@@ -41,9 +42,6 @@ std::vector<const ProtocolScore*> champions(const ProtocolSearch& search) {
   return best;
 }
 
-/// What the other pages of docs/results were run with.
-const Protocol kOurs{.data_options = {{"bias", "on"}, {"scale", "standard"}}};
-
 /// The protocols that differ in the number of epochs alone.
 bool same_runs(const Protocol& one, const Protocol& two) {
   return one.loss == two.loss && one.data_options == two.data_options && one.report == two.report;
@@ -76,6 +74,23 @@ Table cells_of(const std::vector<const ProtocolScore*>& scores,
 }
 
 }  // namespace
+
+const Protocol* our_protocol(const std::vector<ProtocolScore>& scores, std::size_t epochs) {
+  static const std::map<std::string, std::string> ours{{"bias", "on"}, {"scale", "standard"}};
+  for (const ProtocolScore& score : scores) {
+    const Protocol& one = score.protocol;
+    const bool same_data =
+        std::all_of(one.data_options.begin(), one.data_options.end(), [](const auto& option) {
+          const auto found = ours.find(option.first);
+          return found == ours.end() || found->second == option.second;
+        });
+    if (same_data && one.epochs == epochs && one.report == ReportLoss::total &&
+        one.loss == problems::Loss::cross_entropy) {
+      return &one;
+    }
+  }
+  return nullptr;
+}
 
 std::string protocol_text(const Protocol& protocol) {
   return fmt::format("{}, loss {}, {}, {} epochs", problems::loss_name(protocol.loss),
@@ -144,6 +159,29 @@ Table momentum_table(const ProtocolSearch& search) {
   return table;
 }
 
+Table budget_table(const std::vector<BudgetRow>& rows) {
+  Table table({{"lambda", Align::right},
+               {"optimizer"},
+               {"against"},
+               {"settings", Align::right},
+               {"rho x 1e3", Align::right},
+               {"range", Align::right},
+               {"whole grids", Align::right}});
+  for (const BudgetRow& row : rows) {
+    std::string range;
+    if (row.diverged > 0) {
+      range = fmt::format("{} of {} diverged", row.diverged, row.diverged + row.rhos.size());
+    } else if (!row.rhos.empty()) {
+      const auto [least, most] = std::minmax_element(row.rhos.begin(), row.rhos.end());
+      range = fmt::format("{} to {}", signed_thousandths(*least), signed_thousandths(*most));
+    }
+    table.add({fmt::format("{}", row.lambda), row.optimizer, row.against,
+               std::to_string(row.settings), signed_thousandths(row.rho), range,
+               signed_thousandths(row.whole)});
+  }
+  return table;
+}
+
 Table protocol_csv(const std::vector<ProtocolSearch>& searches) {
   Table table({{"data"},
                {"loss"},
@@ -185,6 +223,12 @@ std::string protocol_verdict(const ProtocolSearch& search) {
       protocol_text(best.protocol), thousandths(best.distance), thousandths(zeros), best.same_sign,
       best.cells.size());
   if (best.distance >= zeros) text += " None is nearer to the paper than zeros are: none fits.";
+  if (search.order) {
+    text += fmt::format(
+        " With the paper's rows in the {} other orders of lambda some protocol is at least as near "
+        "in {}.",
+        search.order->orders - 1, search.order->as_near - 1);
+  }
   if (!search.momentum.empty()) {
     const MomentumScore& momentum = search.momentum.front();
     const double none = distance_of_zeros(momentum.score);
@@ -216,12 +260,13 @@ std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std
         fmt::format("### Cell by cell\n\nThe nearest of each loss and each reported loss.\n\n{}",
                     cells_table(search).markdown());
     if (!search.scores.empty()) {
-      page += fmt::format(
-          "\n### By the number of epochs\n\nThe nearest protocol:\n\n{}\nThe protocol of our own "
-          "tables ({}, {}, {}):\n\n{}",
-          epochs_table(search, search.scores.front().protocol).markdown(),
-          problems::loss_name(kOurs.loss), report_text(kOurs.report), options_text(kOurs),
-          epochs_table(search, kOurs).markdown());
+      page += fmt::format("\n### By the number of epochs\n\nThe nearest protocol:\n\n{}",
+                          epochs_table(search, search.scores.front().protocol).markdown());
+    }
+    if (search.own) {
+      page += fmt::format("\nThe protocol of our own tables ({}, {}, {}):\n\n{}",
+                          problems::loss_name(search.own->loss), report_text(search.own->report),
+                          options_text(*search.own), epochs_table(search, *search.own).markdown());
     }
     if (!search.momentum.empty()) {
       page += fmt::format(
@@ -229,6 +274,16 @@ std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std
           "brackets.\n\n{}",
           momentum_table(search).markdown());
     }
+    if (search.budgets.empty()) continue;
+    page += fmt::format(
+        "\n### At an equal number of settings\n\nRho x 1e3 of the median over all draws of so many "
+        "settings of either side, chosen on one seed and scored on another; the range is that of "
+        "the {} pairs of seeds. Behind it rho of the whole grids, chosen and scored likewise. The "
+        "nearest protocol:\n\n{}",
+        search.seeds * (search.seeds - 1), budget_table(search.budgets).markdown());
+    if (search.own_budgets.empty()) continue;
+    page += fmt::format("\nThe protocol of our own tables:\n\n{}",
+                        budget_table(search.own_budgets).markdown());
   }
   for (const auto& [study, why] : missing) {
     page += fmt::format("\n{}: no data. {}\n", study, why.substr(0, why.find('\n')));

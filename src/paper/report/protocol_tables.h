@@ -2,10 +2,12 @@
 // The search for the paper's protocol as tables and a page.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "paper/equal_budget.h"
 #include "paper/protocol.h"
 #include "report/table.h"
 
@@ -15,9 +17,20 @@ namespace tandem::paper {
 struct ProtocolSearch {
   std::string data;
   std::size_t seeds = 0;
-  std::vector<ProtocolScore> scores = {};    // by rising distance
-  std::vector<MomentumScore> momentum = {};  // under the nearest protocol
+  std::vector<ProtocolScore> scores = {};  // by rising distance
+  std::optional<OrderTest> order = {};
+  // Under the nearest protocol:
+  std::vector<MomentumScore> momentum = {};
+  std::vector<BudgetRow> budgets = {};
+  // Under the protocol of our own tables, after all epochs:
+  std::optional<Protocol> own = {};
+  std::vector<BudgetRow> own_budgets = {};
 };
+
+/// Of these protocols the one that the other pages of docs/results were run with: cross entropy,
+/// reported with lambda's part, a bias, standardised numbers; after so many epochs. Null if there is
+/// none.
+const Protocol* our_protocol(const std::vector<ProtocolScore>& scores, std::size_t epochs);
 
 /// "double-softmax, loss without lambda, bias=off, scale=unit, 5 epochs".
 std::string protocol_text(const Protocol& protocol);
@@ -29,6 +42,8 @@ report::Table cells_table(const ProtocolSearch& search);
 /// A protocol cell by cell, had training ended after other numbers of epochs.
 report::Table epochs_table(const ProtocolSearch& search, const Protocol& protocol);
 report::Table momentum_table(const ProtocolSearch& search);
+/// What is left at an equal number of settings.
+report::Table budget_table(const std::vector<BudgetRow>& rows);
 /// Every protocol and cell with all digits, for programs.
 report::Table protocol_csv(const std::vector<ProtocolSearch>& searches);
 /// What was found, in sentences that say no more than the figures.

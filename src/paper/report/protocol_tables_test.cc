@@ -44,7 +44,9 @@ TEST(ProtocolTables, TheVerdictSaysHowManyWereTriedAndWhenNoneFits) {
 }
 
 TEST(ProtocolTables, EachLossHasItsNearest) {
-  const ProtocolSearch search = search_of(0.001);
+  ProtocolSearch search = search_of(0.001);
+  EXPECT_FALSE(has(protocol_page({search}, "", "", {}), "our own tables"));
+  search.own = Protocol{.data_options = {{"bias", "on"}}, .epochs = 3};
   EXPECT_EQ(nearest_table(search, 1).rows(), 1U);
   const std::string cells = cells_table(search).markdown();
   EXPECT_TRUE(has(cells, "double-softmax")) << cells;
@@ -61,7 +63,59 @@ TEST(ProtocolTables, EachLossHasItsNearest) {
   EXPECT_TRUE(has(page, "NOTE")) << page;
   EXPECT_TRUE(has(page, "covtype: no data. no file\n")) << page;
   EXPECT_TRUE(has(page, "Adam's rates")) << page;
-  EXPECT_TRUE(has(page, "our own tables (cross-entropy, with lambda's part, bias=on,")) << page;
+  EXPECT_TRUE(has(page, "our own tables (cross-entropy, with lambda's part, bias=on)")) << page;
+}
+
+TEST(ProtocolTables, OurOwnProtocolIsFoundByWhatItHas) {
+  std::vector<ProtocolScore> scores;
+  for (const char* bias : {"off", "on"}) {
+    for (const std::size_t epochs : {3, 5}) {
+      for (const auto report : {study::ReportLoss::data, study::ReportLoss::total}) {
+        scores.push_back({.data = "nsl-kdd",
+                          .protocol = {.data_options = {{"bias", bias}, {"vocabulary", "9"}},
+                                       .report = report,
+                                       .epochs = epochs}});
+      }
+    }
+  }
+  EXPECT_EQ(our_protocol(scores, 5), &scores[7].protocol);
+  EXPECT_EQ(our_protocol(scores, 4), nullptr);
+  scores[7].protocol.loss = problems::Loss::double_softmax;
+  EXPECT_EQ(our_protocol(scores, 5), nullptr);
+  EXPECT_EQ(our_protocol({}, 5), nullptr);
+}
+
+TEST(ProtocolTables, EqualBudgetsShowRangesAndWhatDiverged) {
+  ProtocolSearch search = search_of(0.001);
+  search.budgets = {{.lambda = 0.97,
+                     .optimizer = "diag-to",
+                     .against = "adam, TO's rates too",
+                     .settings = 60,
+                     .rhos = {0.001, -0.002, 0.004},
+                     .rho = 0.001,
+                     .whole = 0.0052},
+                    {.lambda = 0.97,
+                     .optimizer = "ro-to",
+                     .against = "adam",
+                     .settings = 60,
+                     .rhos = {0.001},
+                     .diverged = 5}};
+  const std::string table = budget_table(search.budgets).markdown();
+  EXPECT_TRUE(has(table, "| 60 | +1 | -2 to +4 | +5.2 |")) << table;
+  EXPECT_TRUE(has(table, "| none | 5 of 6 diverged | none |")) << table;
+  const std::string page = protocol_page({search}, "", "", {});
+  EXPECT_TRUE(has(page, "At an equal number of settings")) << page;
+  EXPECT_TRUE(has(page, "the 6 pairs of seeds")) << page;
+}
+
+TEST(ProtocolTables, TheVerdictTellsOfOtherOrders) {
+  ProtocolSearch search = search_of(0.001);
+  EXPECT_FALSE(has(protocol_verdict(search), "other orders"));
+  search.order = OrderTest{.orders = 120, .as_near = 4};
+  EXPECT_TRUE(has(protocol_verdict(search),
+                  "in the 119 other orders of lambda some protocol is at "
+                  "least as near in 3"))
+      << protocol_verdict(search);
 }
 
 }  // namespace
