@@ -39,6 +39,8 @@ Json to_json(const paper::ProtocolScore& score) {
                               score.protocol.report == study::ReportLoss::data)]},
           {"options", score.protocol.data_options},
           {"epochs", score.protocol.epochs},
+          {"chosen_on",
+           score.protocol.selection == paper::Selection::one_seed ? "one seed" : "all seeds"},
           {"distance", score.distance},
           {"same_sign", score.same_sign},
           {"cells", cells}};

@@ -29,19 +29,38 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLeastToRate = 1e-3;
 constexpr double kMostAdamRate = 5e-3;
 
-ProtocolCell cell_of(const PaperCell& paper, const Losses& baseline, const Losses& ours) {
+/// The column of the least mean over the seeds, of those that none diverged on.
+std::optional<std::size_t> best_of_all(const Losses& losses) {
+  std::vector<double> means(losses.front().size(), 0);
+  for (const std::vector<double>& row : losses) {
+    for (std::size_t i = 0; i < row.size(); ++i) means[i] += row[i];
+  }
+  return best_of(means);
+}
+
+ProtocolCell cell_of(const PaperCell& paper, const Losses& baseline, const Losses& ours,
+                     Selection selection) {
   ProtocolCell cell{.optimizer = paper.optimizer, .lambda = paper.lambda, .paper = *paper.rho};
-  for (std::size_t chooser = 0; chooser < baseline.size(); ++chooser) {
-    const auto theirs = best_of(baseline[chooser]);
-    const auto own = best_of(ours[chooser]);
-    for (std::size_t seed = 0; seed < baseline.size(); ++seed) {
-      if (seed == chooser) continue;
-      const double loss = theirs ? baseline[seed][*theirs] : kNone;
-      const double rho = own ? (loss - ours[seed][*own]) / loss : kNone;
-      if (std::isfinite(rho)) {
-        cell.rhos.push_back(rho);
-      } else {
-        ++cell.diverged;
+  const auto score = [&](std::optional<std::size_t> theirs, std::optional<std::size_t> own,
+                         std::size_t seed) {
+    const double loss = theirs ? baseline[seed][*theirs] : kNone;
+    const double rho = own ? (loss - ours[seed][*own]) / loss : kNone;
+    if (std::isfinite(rho)) {
+      cell.rhos.push_back(rho);
+    } else {
+      ++cell.diverged;
+    }
+  };
+  if (selection == Selection::all_seeds) {
+    const auto theirs = best_of_all(baseline);
+    const auto own = best_of_all(ours);
+    for (std::size_t seed = 0; seed < baseline.size(); ++seed) score(theirs, own, seed);
+  } else {
+    for (std::size_t chooser = 0; chooser < baseline.size(); ++chooser) {
+      const auto theirs = best_of(baseline[chooser]);
+      const auto own = best_of(ours[chooser]);
+      for (std::size_t seed = 0; seed < baseline.size(); ++seed) {
+        if (seed != chooser) score(theirs, own, seed);
       }
     }
   }
@@ -104,9 +123,9 @@ void add_cells(const TaskSpec& spec, const TaskRuns& task, const StudyRuns& runs
     if (own == nullptr || paper == nullptr || !paper->rho) continue;
     const Grid grid = grid_of(*own, seeds, column.wanted);
     for (ProtocolScore& score : scores) {
-      const auto [report, epochs] = std::pair(score.protocol.report, score.protocol.epochs);
-      score.cells.push_back(
-          cell_of(*paper, losses_of(baseline, report, epochs), losses_of(grid, report, epochs)));
+      const Protocol& one = score.protocol;
+      score.cells.push_back(cell_of(*paper, losses_of(baseline, one.report, one.epochs),
+                                    losses_of(grid, one.report, one.epochs), one.selection));
     }
   }
 }
@@ -138,11 +157,14 @@ std::vector<ProtocolScore> score_protocols(const StudySpec& spec, const StudyRun
     if (scores.empty()) {
       for (const ReportLoss report : {ReportLoss::total, ReportLoss::data}) {
         for (const std::size_t epochs : epochs_of(runs)) {
-          scores.push_back({.data = own.data,
-                            .protocol = {.loss = own.loss,
-                                         .data_options = own.data_options,
-                                         .report = report,
-                                         .epochs = epochs}});
+          for (const Selection selection : {Selection::one_seed, Selection::all_seeds}) {
+            scores.push_back({.data = own.data,
+                              .protocol = {.loss = own.loss,
+                                           .data_options = own.data_options,
+                                           .report = report,
+                                           .epochs = epochs,
+                                           .selection = selection}});
+          }
         }
       }
     }
@@ -159,6 +181,15 @@ std::vector<ProtocolScore> score_protocols(const StudySpec& spec, const StudyRun
   }
   std::stable_sort(all.begin(), all.end(), nearer);
   return all;
+}
+
+Agreement agreement(const ProtocolCell& cell) {
+  if (!cell.rho) return Agreement::none;
+  const auto [least, most] = std::minmax_element(cell.rhos.begin(), cell.rhos.end());
+  if (least != cell.rhos.end() && *least <= cell.paper && cell.paper <= *most) {
+    return Agreement::within_seeds;
+  }
+  return *cell.rho * cell.paper > 0 ? Agreement::same_sign : Agreement::none;
 }
 
 double distance_of_zeros(const ProtocolScore& score) {

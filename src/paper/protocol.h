@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // How the paper may have run its experiments: every protocol of a study that trains whole grids on
-// all seeds, scored by its distance to the paper's cells. The number of epochs and the loss that is
-// reported are chosen afterwards, from the same runs.
+// all seeds, scored by its distance to the paper's cells. The number of epochs, the loss that is
+// reported and how settings are chosen follow from the same runs.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,18 @@
 
 namespace tandem::paper {
 
+/// On which seeds settings are chosen, of Adam and of the other optimizer.
+enum class Selection {
+  one_seed,   // each in turn; the others are reported
+  all_seeds,  // by the mean over those that are reported
+};
+
 struct Protocol {
   problems::Loss loss = problems::Loss::cross_entropy;
   std::map<std::string, std::string> data_options = {};  // bias, scale
   study::ReportLoss report = study::ReportLoss::total;
   std::size_t epochs = 0;
+  Selection selection = Selection::one_seed;
 };
 
 /// One of the paper's cells beside ours.
@@ -30,10 +37,18 @@ struct ProtocolCell {
   double lambda = 0;
   double paper = 0;                // rho
   std::optional<double> rho = {};  // mean of `rhos`; none where there are none
-  /// Each seed in turn chooses the setting of either optimizer, and the others give a rho each.
+  /// A rho for each pair of a seed that chooses and one that is reported, or for each seed.
   std::vector<double> rhos = {};
-  std::size_t diverged = 0;  // pairs of seeds on which a chosen setting diverged
+  std::size_t diverged = 0;  // how many have no rho, because a chosen setting diverged
 };
+
+/// How a cell of ours agrees with the paper's.
+enum class Agreement {
+  within_seeds,  // the paper's rho lies between the least and the greatest of ours over seeds
+  same_sign,
+  none,
+};
+Agreement agreement(const ProtocolCell& cell);
 
 struct ProtocolScore {
   std::string data;

@@ -32,6 +32,24 @@ std::string report_text(ReportLoss report) {
   return report == ReportLoss::total ? "with lambda's part" : "without lambda's part";
 }
 
+std::string range_text(const std::vector<double>& rhos) {
+  if (rhos.empty()) return "";
+  const auto [least, most] = std::minmax_element(rhos.begin(), rhos.end());
+  return fmt::format("{} to {}", signed_thousandths(*least), signed_thousandths(*most));
+}
+
+const char* agreement_text(Agreement agreement) {
+  switch (agreement) {
+    case Agreement::within_seeds:
+      return "within seeds";
+    case Agreement::same_sign:
+      return "sign";
+    case Agreement::none:
+      return "no";
+  }
+  return "";
+}
+
 /// The nearest of each loss and each reported loss.
 std::vector<const ProtocolScore*> champions(const ProtocolSearch& search) {
   std::vector<const ProtocolScore*> best;
@@ -42,9 +60,14 @@ std::vector<const ProtocolScore*> champions(const ProtocolSearch& search) {
   return best;
 }
 
+const char* selection_text(Selection selection) {
+  return selection == Selection::one_seed ? "one seed" : "all seeds";
+}
+
 /// The protocols that differ in the number of epochs alone.
-bool same_runs(const Protocol& one, const Protocol& two) {
-  return one.loss == two.loss && one.data_options == two.data_options && one.report == two.report;
+bool same_but_epochs(const Protocol& one, const Protocol& two) {
+  return one.loss == two.loss && one.data_options == two.data_options && one.report == two.report &&
+         one.selection == two.selection;
 }
 
 /// A column a protocol, a row a cell.
@@ -85,7 +108,7 @@ const Protocol* our_protocol(const std::vector<ProtocolScore>& scores, std::size
           return found == ours.end() || found->second == option.second;
         });
     if (same_data && one.epochs == epochs && one.report == ReportLoss::total &&
-        one.loss == problems::Loss::cross_entropy) {
+        one.loss == problems::Loss::cross_entropy && one.selection == Selection::one_seed) {
       return &one;
     }
   }
@@ -93,8 +116,9 @@ const Protocol* our_protocol(const std::vector<ProtocolScore>& scores, std::size
 }
 
 std::string protocol_text(const Protocol& protocol) {
-  return fmt::format("{}, loss {}, {}, {} epochs", problems::loss_name(protocol.loss),
-                     report_text(protocol.report), options_text(protocol), protocol.epochs);
+  return fmt::format("{}, loss {}, {}, {} epochs, settings chosen on {}",
+                     problems::loss_name(protocol.loss), report_text(protocol.report),
+                     options_text(protocol), protocol.epochs, selection_text(protocol.selection));
 }
 
 Table nearest_table(const ProtocolSearch& search, std::size_t most) {
@@ -102,6 +126,7 @@ Table nearest_table(const ProtocolSearch& search, std::size_t most) {
                {"reported"},
                {"inputs"},
                {"epochs", Align::right},
+               {"chosen on"},
                {"distance x 1e3", Align::right},
                {"of that of zeros", Align::right},
                {"same sign", Align::right}});
@@ -109,7 +134,7 @@ Table nearest_table(const ProtocolSearch& search, std::size_t most) {
     const ProtocolScore& score = search.scores[i];
     table.add({problems::loss_name(score.protocol.loss), report_text(score.protocol.report),
                options_text(score.protocol), std::to_string(score.protocol.epochs),
-               thousandths(score.distance),
+               selection_text(score.protocol.selection), thousandths(score.distance),
                fmt::format("{:.2f}", score.distance / distance_of_zeros(score)),
                fmt::format("{} of {}", score.same_sign, score.cells.size())});
   }
@@ -120,17 +145,51 @@ Table cells_table(const ProtocolSearch& search) {
   const std::vector<const ProtocolScore*> best = champions(search);
   std::vector<std::string> titles;
   for (const ProtocolScore* score : best) {
-    titles.push_back(fmt::format("{}, {}, {}, T = {}", problems::loss_name(score->protocol.loss),
-                                 report_text(score->protocol.report), options_text(score->protocol),
-                                 score->protocol.epochs));
+    const Protocol& one = score->protocol;
+    titles.push_back(fmt::format("{}, {}, {}, T = {}, {}", problems::loss_name(one.loss),
+                                 report_text(one.report), options_text(one), one.epochs,
+                                 selection_text(one.selection)));
   }
   return cells_of(best, titles);
+}
+
+Table agreement_table(const ProtocolSearch& search) {
+  std::vector<const ProtocolScore*> shown;
+  std::vector<Table::Column> columns{
+      {"lambda", Align::right}, {"optimizer"}, {"the paper", Align::right}};
+  const auto add = [&](const ProtocolScore& score, const std::string& title) {
+    shown.push_back(&score);
+    columns.push_back({title, Align::right});
+    columns.push_back({"over seeds", Align::right});
+    columns.push_back({"agrees"});
+  };
+  if (!search.scores.empty()) add(search.scores.front(), "nearest");
+  for (const ProtocolScore& score : search.scores) {
+    if (search.own && same_but_epochs(score.protocol, *search.own) &&
+        score.protocol.epochs == search.own->epochs) {
+      add(score, "our tables'");
+    }
+  }
+  Table table(columns);
+  for (std::size_t c = 0; !shown.empty() && c < shown.front()->cells.size(); ++c) {
+    const ProtocolCell& paper = shown.front()->cells[c];
+    std::vector<std::string> line{fmt::format("{}", paper.lambda), paper.optimizer,
+                                  signed_thousandths(paper.paper)};
+    for (const ProtocolScore* score : shown) {
+      const ProtocolCell& cell = score->cells.at(c);
+      line.push_back(signed_thousandths(cell.rho));
+      line.push_back(range_text(cell.rhos));
+      line.emplace_back(agreement_text(agreement(cell)));
+    }
+    table.add(std::move(line));
+  }
+  return table;
 }
 
 Table epochs_table(const ProtocolSearch& search, const Protocol& protocol) {
   std::vector<const ProtocolScore*> scores;
   for (const ProtocolScore& score : search.scores) {
-    if (same_runs(score.protocol, protocol)) scores.push_back(&score);
+    if (same_but_epochs(score.protocol, protocol)) scores.push_back(&score);
   }
   std::sort(scores.begin(), scores.end(), [](const ProtocolScore* one, const ProtocolScore* two) {
     return one->protocol.epochs < two->protocol.epochs;
@@ -168,13 +227,9 @@ Table budget_table(const std::vector<BudgetRow>& rows) {
                {"range", Align::right},
                {"whole grids", Align::right}});
   for (const BudgetRow& row : rows) {
-    std::string range;
-    if (row.diverged > 0) {
-      range = fmt::format("{} of {} diverged", row.diverged, row.diverged + row.rhos.size());
-    } else if (!row.rhos.empty()) {
-      const auto [least, most] = std::minmax_element(row.rhos.begin(), row.rhos.end());
-      range = fmt::format("{} to {}", signed_thousandths(*least), signed_thousandths(*most));
-    }
+    const std::string range = row.diverged > 0 ? fmt::format("{} of {} diverged", row.diverged,
+                                                             row.diverged + row.rhos.size())
+                                               : range_text(row.rhos);
     table.add({fmt::format("{}", row.lambda), row.optimizer, row.against,
                std::to_string(row.settings), signed_thousandths(row.rho), range,
                signed_thousandths(row.whole)});
@@ -188,6 +243,7 @@ Table protocol_csv(const std::vector<ProtocolSearch>& searches) {
                {"report_loss"},
                {"options"},
                {"epochs"},
+               {"chosen_on"},
                {"distance"},
                {"same_sign"},
                {"cells"},
@@ -202,8 +258,8 @@ Table protocol_csv(const std::vector<ProtocolSearch>& searches) {
       table.add({search.data, problems::loss_name(score.protocol.loss),
                  study::report_loss_names()[score.protocol.report == ReportLoss::total ? 0 : 1],
                  options_text(score.protocol), std::to_string(score.protocol.epochs),
-                 fmt::format("{:.6g}", score.distance), std::to_string(score.same_sign),
-                 std::to_string(score.cells.size()), rhos});
+                 selection_text(score.protocol.selection), fmt::format("{:.6g}", score.distance),
+                 std::to_string(score.same_sign), std::to_string(score.cells.size()), rhos});
     }
   }
   return table;
@@ -246,19 +302,20 @@ std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std
                           const std::vector<std::pair<std::string, std::string>>& missing) {
   std::string page = fmt::format(
       "# How the paper may have run its experiments\n\n```sh\n{}\n```\n\n{}{}"
-      "Each setting was trained on all seeds. Each seed in turn chooses the settings of Adam and "
-      "of "
-      "the other optimizer, and the other seeds give a rho each; a cell is their mean, x 1e3. The "
-      "number of epochs T and the reported loss are chosen afterwards, from the same runs. The "
-      "more "
-      "protocols are tried, the nearer the nearest is by chance.\n",
+      "Each setting was trained on all seeds. Settings of Adam and of the other optimizer are "
+      "chosen on one seed, each in turn, while the others give a rho each, or on all seeds, by the "
+      "mean over those that are reported; a cell is the mean rho, x 1e3. The number of epochs T, "
+      "the reported loss and this choice follow from the same runs. The more protocols are tried, "
+      "the nearer the nearest is by chance.\n",
       command, note, note.empty() ? "" : "\n\n");
   for (const ProtocolSearch& search : searches) {
     page += fmt::format("\n## {}\n\n{}\n\n### The nearest protocols\n\n{}\n", search.data,
                         protocol_verdict(search), nearest_table(search, 12).markdown());
-    page +=
-        fmt::format("### Cell by cell\n\nThe nearest of each loss and each reported loss.\n\n{}",
-                    cells_table(search).markdown());
+    page += fmt::format(
+        "### Cell by cell\n\nA cell agrees \"within seeds\" where the paper's rho lies inside the "
+        "range of our rho over seeds, by \"sign\" where only the sign is the same.\n\n{}\nThe "
+        "nearest of each loss and each reported loss:\n\n{}",
+        agreement_table(search).markdown(), cells_table(search).markdown());
     if (!search.scores.empty()) {
       page += fmt::format("\n### By the number of epochs\n\nThe nearest protocol:\n\n{}",
                           epochs_table(search, search.scores.front().protocol).markdown());

@@ -39,6 +39,8 @@ std::string protocol_text(const Protocol& protocol);
 report::Table nearest_table(const ProtocolSearch& search, std::size_t most);
 /// The nearest of each loss and each reported loss, cell by cell beside the paper.
 report::Table cells_table(const ProtocolSearch& search);
+/// The nearest protocol and that of our own tables, with what agrees with the paper.
+report::Table agreement_table(const ProtocolSearch& search);
 /// A protocol cell by cell, had training ended after other numbers of epochs.
 report::Table epochs_table(const ProtocolSearch& search, const Protocol& protocol);
 report::Table momentum_table(const ProtocolSearch& search);

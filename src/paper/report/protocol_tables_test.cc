@@ -35,7 +35,10 @@ bool has(const std::string& text, const std::string& part) {
 TEST(ProtocolTables, TheVerdictSaysHowManyWereTriedAndWhenNoneFits) {
   const std::string text = protocol_verdict(search_of(0.001));
   EXPECT_TRUE(has(text, "2 protocols were tried on 3 seeds, against 1 cells")) << text;
-  EXPECT_TRUE(has(text, "double-softmax, loss without lambda's part, bias=off, 3 epochs")) << text;
+  EXPECT_TRUE(has(text,
+                  "double-softmax, loss without lambda's part, bias=off, 3 epochs, "
+                  "settings chosen on one seed:"))
+      << text;
   EXPECT_TRUE(has(text, "differ from the paper's by 1e-3")) << text;
   EXPECT_TRUE(has(text, "a table of zeros differs by 16e-3")) << text;
   EXPECT_FALSE(has(text, "None is nearer")) << text;
@@ -106,6 +109,24 @@ TEST(ProtocolTables, EqualBudgetsShowRangesAndWhatDiverged) {
   const std::string page = protocol_page({search}, "", "", {});
   EXPECT_TRUE(has(page, "At an equal number of settings")) << page;
   EXPECT_TRUE(has(page, "the 6 pairs of seeds")) << page;
+}
+
+TEST(ProtocolTables, EveryCellSaysWhatAgrees) {
+  ProtocolSearch search = search_of(0.001);
+  ProtocolCell& cell = search.scores[0].cells[0];
+  cell.rhos = {0.012, 0.018};
+  EXPECT_TRUE(has(agreement_table(search).markdown(), "| +16 | +15 | +12 to +18 | within seeds |"));
+  cell.rhos = {0.012, 0.0159};
+  EXPECT_EQ(agreement(cell), Agreement::same_sign);
+  cell.rho = -0.001;
+  EXPECT_EQ(agreement(cell), Agreement::none);
+  cell.rho.reset();
+  cell.rhos.clear();
+  EXPECT_EQ(agreement(cell), Agreement::none);
+  search.own = search.scores[1].protocol;
+  EXPECT_TRUE(has(agreement_table(search).markdown(), "| +16 | none |  | no | -10 |  | no |"))
+      << agreement_table(search).markdown();
+  EXPECT_EQ(agreement_table({.data = "covtype"}).rows(), 0U);
 }
 
 TEST(ProtocolTables, TheVerdictTellsOfOtherOrders) {
