@@ -124,21 +124,26 @@ TEST_F(PaperCommand, TheSearchForAProtocolRanksWhatItTried) {
   const std::string command = "protocol --data nsl-kdd";
   const Result result = paper(command + " --out " + path("out"));
   EXPECT_EQ(result.exit_code, kDone) << result.out;
-  expect_parts(result.out, {"double-softmax", "without lambda's part", "bias=off, scale=unit",
-                            "48 protocols were tried on 3 seeds", "momentum"});
+  expect_parts(result.out,
+               {"double-softmax", "without lambda's part", "bias=off, scale=unit",
+                "96 protocols were tried on 3 seeds", "momentum", "adam, TO's rates too"});
   for (const char* name : {"protocol-nsl-kdd-quick.md", "protocol-nsl-kdd-quick.csv"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
   }
   double last = 0;
   std::size_t protocols = 0;
+  std::map<std::string, std::size_t> budgets;
   for (const auto& line : json_lines(paper(command + " --json").out)) {
+    if (line["event"] == "equal budget") ++budgets[line["protocol"]];
     if (line["event"] != "protocol") continue;
     ++protocols;
     EXPECT_GE(line["distance"].get<double>(), last);
     last = line["distance"];
     EXPECT_EQ(line["cells"].size(), 4U);  // two lambdas, Diag-TO and RO-TO
   }
-  EXPECT_EQ(protocols, 48U);
+  EXPECT_EQ(protocols, 96U);
+  // Five comparisons for each lambda: three with Adam, two with alpha = 0.
+  EXPECT_EQ(budgets, (std::map<std::string, std::size_t>{{"nearest", 10}, {"ours", 10}}));
   expect_refused(command + " --start zeros", {"--start is not an option of protocol"});
   expect_refused(command + " --report-loss data", {"--report-loss is not an option of protocol"});
 }
