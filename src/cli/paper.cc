@@ -141,6 +141,12 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
   command->add_option("--data", options->data, "Only these data sets");
   command->add_option("--data-option", options->data_options,
                       "NAME=VALUE for the data sets' recipes; as often as needed");
+  command
+      ->add_option(
+          "--epochs", options->epochs,
+          "In place of the experiment's, which the paper does not say; 0: the experiment's")
+      ->check(whole(0, study::kMostEpochs))
+      ->capture_default_str();
   command->add_option("--out", options->out,
                       "Folder for a page, raw rows and figures of what was found");
   command->add_option("--store", options->store, "The run store")->capture_default_str();

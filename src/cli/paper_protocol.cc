@@ -190,6 +190,9 @@ int run_protocol(const paper::PaperExperiment& experiment, const PaperOptions& o
     throw std::invalid_argument(
         fmt::format("{} is not an option of protocol, which tries them itself", name));
   }
+  if (options.epochs != 0) {
+    throw std::invalid_argument("--epochs is not an option of protocol, which tries them itself");
+  }
   if (!options.data_options.empty()) {
     throw std::invalid_argument(
         "--data-option is not an option of protocol, which tries them itself");

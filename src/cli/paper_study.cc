@@ -28,6 +28,7 @@ std::string command_text(const PaperOptions& options, const Common& common) {
   for (const std::string& option : options.data_options) {
     text += " --data-option " + shell_word(option);
   }
+  if (options.epochs != 0) text += fmt::format(" --epochs {}", options.epochs);
   if (common.seed != Common{}.seed) text += fmt::format(" --seed {}", common.seed);
   return text;
 }
@@ -41,6 +42,7 @@ std::string page_name(const PaperOptions& options) {
     const auto [option, value] = name_and_value("--data-option", text);
     name += fmt::format("-{}-{}", option, value);
   }
+  if (options.epochs != 0) name += fmt::format("-{}-epochs", options.epochs);
   if (options.report_loss != "total") name += "-" + options.report_loss + "-loss";
   if (options.budget == "quick") name += "-quick";
   return name;
@@ -64,6 +66,7 @@ std::vector<study::StudySpec> wanted_studies(const paper::PaperExperiment& exper
       spec = paper::with_data_option(std::move(spec), name, value);
     }
     if (options.budget == "quick") spec = paper::quick(std::move(spec));
+    if (options.epochs != 0) spec = paper::with_epochs(std::move(spec), options.epochs);
     specs.push_back(std::move(spec));
   }
   for (const std::string& data : options.data) {

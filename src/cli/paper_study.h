@@ -26,6 +26,7 @@ struct PaperOptions {
   std::string report_loss = "total";           // or "data"
   std::vector<std::string> data = {};          // only these; empty: all of the experiment
   std::vector<std::string> data_options = {};  // name=value, of all data sets
+  std::size_t epochs = 0;                      // 0: the experiment's
   std::filesystem::path store = "paper.db";
   std::filesystem::path data_dir = {};
   std::filesystem::path out = {};  // folder for results; empty: none are written

@@ -107,6 +107,11 @@ TEST_F(PaperCommand, LossesAreMinimisedAndReportedAsAskedFor) {
   for (const auto& [key, loss] : unbiased) {
     EXPECT_NE(key.find("bias=off"), std::string::npos) << key;
   }
+  const auto short_runs = rows(" --epochs 2");
+  ASSERT_FALSE(short_runs.empty());
+  for (const auto& [key, loss] : short_runs) {
+    EXPECT_EQ(key.find("strongly-convex-kdd-quick-2-epochs"), 0U) << key;
+  }
   const auto total = rows("");
   const auto data = rows(" --report-loss data");
   ASSERT_FALSE(total.empty());
@@ -167,6 +172,9 @@ TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("ffn --data-option bias", {"--data-option", "bias"});
   expect_refused("ffn --data-option bias=a/b", {"'a/b'", "without /"});
   expect_refused("protocol --data-option bias=off", {"--data-option is not an option of protocol"});
+  expect_refused("protocol --epochs 3", {"--epochs is not an option of protocol"});
+  expect_refused("ffn --epochs -1", {"--epochs"});
+  expect_refused("ffn --epochs 2000000", {"--epochs", "1000000"});
   expect_refused("lambda --report-loss data", {"--report-loss is not an option of lambda"});
   expect_refused("memory", {"is not an option of memory"});
   expect_refused("", {"is not an option of the list"});

@@ -243,6 +243,12 @@ StudySpec with_data_option(StudySpec study, const std::string& name, const std::
   return study;
 }
 
+StudySpec with_epochs(StudySpec study, std::size_t epochs) {
+  study.name += fmt::format("-{}-epochs", epochs);
+  study.epochs = epochs;
+  return study;
+}
+
 std::vector<MemoryCell> memory_table(std::size_t limit) {
   std::vector<MemoryCell> cells;
   for (const MemoryRow& row : kMemory) {

@@ -52,6 +52,9 @@ study::StudySpec with_loss(study::StudySpec study, problems::Loss loss);
 study::StudySpec with_data_option(study::StudySpec study, const std::string& name,
                                   const std::string& value);
 
+/// The same with another number of epochs, one or more, under another name.
+study::StudySpec with_epochs(study::StudySpec study, std::size_t epochs);
+
 /// Table 3: bytes of state.
 struct MemoryCell {
   std::string task;

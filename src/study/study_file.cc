@@ -24,7 +24,6 @@ using Json = nlohmann::ordered_json;
 
 // Of one optimizer: a thousand times the paper's would be a mistake.
 constexpr std::size_t kMostSettings = 100'000;
-constexpr std::uint64_t kMostEpochs = 1'000'000;
 
 const std::set<std::string> kNotOptions{"name", "label", "baseline", "part_of", "ablation"};
 

@@ -16,6 +16,8 @@
 
 namespace tandem::study {
 
+inline constexpr std::uint64_t kMostEpochs = 1'000'000;
+
 struct TaskSpec {
   std::string data;
   std::map<std::string, std::string> data_options = {};
