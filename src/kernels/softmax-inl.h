@@ -19,6 +19,48 @@
 HWY_BEFORE_NAMESPACE();
 namespace tandem::kernels::HWY_NAMESPACE {
 
+// For a vector of samples, whose first logits are at `logits` and whose classes are `row` apart.
+
+/// The largest logit of each. `bad` becomes 0, or NaN where a logit is not finite: Max and Exp hide
+/// it.
+template <class T, class Load>
+HWY_INLINE Vec<T> largest_logits(const Load& load, const T* logits, std::size_t row,
+                                 std::size_t classes, Vec<T>& bad) {
+  Vec<T> largest = load(logits);
+  bad = hn::Sub(largest, largest);
+  for (std::size_t c = 1; c < classes; ++c) {
+    const Vec<T> logit = load(logits + c * row);
+    largest = hn::Max(largest, logit);
+    bad = hn::Add(bad, hn::Sub(logit, logit));
+  }
+  return largest;
+}
+
+template <class T, class Load>
+HWY_INLINE Vec<T> sum_of_exponentials(const Load& load, const T* logits, std::size_t row,
+                                      std::size_t classes, Vec<T> largest) {
+  const Tag<T> d;
+  Vec<T> sum = hn::Zero(d);
+  for (std::size_t c = 0; c < classes; ++c) {
+    sum = hn::Add(sum, hn::Exp(d, hn::Sub(load(logits + c * row), largest)));
+  }
+  return sum;
+}
+
+/// The same, and stores them in the place of the logits.
+template <class T, class Load, class Store>
+HWY_INLINE Vec<T> exponentials(const Load& load, const Store& store, T* logits, std::size_t row,
+                               std::size_t classes, Vec<T> largest) {
+  const Tag<T> d;
+  Vec<T> sum = hn::Zero(d);
+  for (std::size_t c = 0; c < classes; ++c) {
+    const Vec<T> e = hn::Exp(d, hn::Sub(load(logits + c * row), largest));
+    sum = hn::Add(sum, e);
+    store(e, logits + c * row);
+  }
+  return sum;
+}
+
 template <class T>
 double softmax_gradient(T* logits, std::size_t row, std::size_t classes,
                         const std::uint32_t* labels, std::size_t samples, T scale) {
@@ -28,21 +70,9 @@ double softmax_gradient(T* logits, std::size_t row, std::size_t classes,
   Vec<T> largest_sum = hn::Zero(d);
   const Vec<T> factor = hn::Set(d, scale);
   for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&& store) HWY_ATTR {
-    const Vec<T> first = load(logits + n);
-    Vec<T> largest = first;
-    Vec<T> bad =
-        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
-    for (std::size_t c = 1; c < classes; ++c) {
-      const Vec<T> logit = load(logits + c * row + n);
-      largest = hn::Max(largest, logit);
-      bad = hn::Add(bad, hn::Sub(logit, logit));
-    }
-    Vec<T> sum = hn::Zero(d);
-    for (std::size_t c = 0; c < classes; ++c) {
-      const Vec<T> e = hn::Exp(d, hn::Sub(load(logits + c * row + n), largest));
-      sum = hn::Add(sum, e);
-      store(e, logits + c * row + n);
-    }
+    Vec<T> bad = hn::Zero(d);
+    const Vec<T> largest = largest_logits<T>(load, logits + n, row, classes, bad);
+    const Vec<T> sum = exponentials<T>(load, store, logits + n, row, classes, largest);
     const Vec<T> each = hn::Div(factor, sum);
     for (std::size_t c = 0; c < classes; ++c) {
       store(hn::Mul(load(logits + c * row + n), each), logits + c * row + n);
@@ -61,19 +91,9 @@ SoftmaxLoss softmax_loss(const T* logits, std::size_t row, std::size_t classes,
   Vec<T> logs = hn::Zero(d);
   HWY_ALIGN T maxima[hn::MaxLanes(Tag<T>())];
   for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&&) HWY_ATTR {
-    const Vec<T> first = load(logits + n);
-    Vec<T> largest = first;
-    Vec<T> bad =
-        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
-    for (std::size_t c = 1; c < classes; ++c) {
-      const Vec<T> logit = load(logits + c * row + n);
-      largest = hn::Max(largest, logit);
-      bad = hn::Add(bad, hn::Sub(logit, logit));
-    }
-    Vec<T> sum = hn::Zero(d);
-    for (std::size_t c = 0; c < classes; ++c) {
-      sum = hn::Add(sum, hn::Exp(d, hn::Sub(load(logits + c * row + n), largest)));
-    }
+    Vec<T> bad = hn::Zero(d);
+    const Vec<T> largest = largest_logits<T>(load, logits + n, row, classes, bad);
+    const Vec<T> sum = sum_of_exponentials<T>(load, logits + n, row, classes, largest);
     // Lanes behind the end hold zeros: their log is of `classes`, and must not count.
     const std::size_t count = std::min(hn::Lanes(d), samples - n);
     const Vec<T> log = hn::Add(hn::Log(d, sum), bad);
@@ -114,21 +134,9 @@ double double_softmax_gradient(T* logits, std::size_t row, std::size_t classes,
   const Vec<T> factor = hn::Set(d, scale);
   for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&& store) HWY_ATTR {
     const std::size_t count = std::min(hn::Lanes(d), samples - n);
-    const Vec<T> first = load(logits + n);
-    Vec<T> largest = first;
-    Vec<T> bad =
-        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
-    for (std::size_t c = 1; c < classes; ++c) {
-      const Vec<T> logit = load(logits + c * row + n);
-      largest = hn::Max(largest, logit);
-      bad = hn::Add(bad, hn::Sub(logit, logit));
-    }
-    Vec<T> sum = hn::Zero(d);
-    for (std::size_t c = 0; c < classes; ++c) {
-      const Vec<T> e = hn::Exp(d, hn::Sub(load(logits + c * row + n), largest));
-      sum = hn::Add(sum, e);
-      store(e, logits + c * row + n);
-    }
+    Vec<T> bad = hn::Zero(d);
+    const Vec<T> largest = largest_logits<T>(load, logits + n, row, classes, bad);
+    const Vec<T> sum = exponentials<T>(load, store, logits + n, row, classes, largest);
     const Vec<T> each = hn::Div(one, sum);
     Vec<T> again = hn::Zero(d);     // sum of exp(p)
     Vec<T> weighted = hn::Zero(d);  // sum of p exp(p)
@@ -166,19 +174,9 @@ SoftmaxLoss double_softmax_loss(const T* logits, std::size_t row, std::size_t cl
   Vec<T> total = hn::Zero(d);
   for_vectors<T>(samples, [&](std::size_t n, auto&& load, auto&&) HWY_ATTR {
     const std::size_t count = std::min(hn::Lanes(d), samples - n);
-    const Vec<T> first = load(logits + n);
-    Vec<T> largest = first;
-    Vec<T> bad =
-        hn::Sub(first, first);  // 0, or NaN where a logit is not finite: Max and Exp hide it
-    for (std::size_t c = 1; c < classes; ++c) {
-      const Vec<T> logit = load(logits + c * row + n);
-      largest = hn::Max(largest, logit);
-      bad = hn::Add(bad, hn::Sub(logit, logit));
-    }
-    Vec<T> sum = hn::Zero(d);
-    for (std::size_t c = 0; c < classes; ++c) {
-      sum = hn::Add(sum, hn::Exp(d, hn::Sub(load(logits + c * row + n), largest)));
-    }
+    Vec<T> bad = hn::Zero(d);
+    const Vec<T> largest = largest_logits<T>(load, logits + n, row, classes, bad);
+    const Vec<T> sum = sum_of_exponentials<T>(load, logits + n, row, classes, largest);
     const Vec<T> each = hn::Div(hn::Set(d, T{1}), sum);
     HWY_ALIGN T lane_labels[hn::MaxLanes(Tag<T>())] = {};
     for (std::size_t i = 0; i < count; ++i) lane_labels[i] = static_cast<T>(labels[n + i]);
