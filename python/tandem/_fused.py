@@ -67,7 +67,7 @@ def _overlaps(tensor: Tensor) -> bool:
 
 
 def obstacle(param: Tensor, gradient: Tensor) -> str:
-    """Why the kernels cannot step on a parameter that they are meant for, or ""."""
+    """Why no rule can step on a parameter with this gradient, or ""."""
     if gradient.layout != torch.strided:
         return "has a sparse gradient, expected a dense one"
     if gradient.device != param.device:
@@ -85,7 +85,8 @@ def obstacle(param: Tensor, gradient: Tensor) -> str:
         same = _sharding.placements(param) == _sharding.placements(gradient)
         param = _sharding.local(param)
         gradient = _sharding.local(gradient) if same else param
-    if param.numel() > 0 and (param.data_ptr() == 0 or gradient.data_ptr() == 0):
+    on_meta = param.device.type == "meta"  # which has no memory
+    if not on_meta and param.numel() > 0 and 0 in (param.data_ptr(), gradient.data_ptr()):
         return f"has {param.numel()} elements and no memory (its storage was freed or resized)"
     if _overlaps(param):
         return "has elements that share memory (an expanded tensor)"

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from . import _foreach, _fused, _lists, _sharding, _state
-from ._core import NonFiniteGradient
+from ._core import NonFiniteGradient, StateError
 from ._fused import Member
 from ._rules import RULES
 
@@ -27,6 +27,25 @@ def _count(state: Optional[dict[str, Any]]) -> int:
     """Steps that a parameter has made."""
     step = state["step"] if state else 0
     return 0 if isinstance(step, Tensor) and step.device.type == "meta" else int(step)
+
+
+def _kind(param: Tensor) -> tuple[torch.device, torch.dtype, int]:
+    return param.device, param.dtype, param.numel()
+
+
+def _is_plain_pair(param: Tensor, gradient: Tensor) -> bool:
+    """Whether a gradient is surely one that can be used: the usual case, told at little cost."""
+    return (
+        type(gradient) is Tensor
+        and gradient.layout == torch.strided
+        and gradient.shape == param.shape
+        and gradient.dtype == param.dtype
+        and gradient.device == param.device
+        and not _sharding.is_sharded(param)
+        and param.is_contiguous()
+        and param.data_ptr() != 0
+        and gradient.data_ptr() != 0
+    )
 
 
 class ForeachPart:
@@ -52,7 +71,7 @@ class ForeachPart:
         ]
         self.keys = tuple(_state.array_keys(rule).values())
         self.carried = tuple(_state.scalar_keys(rule))
-        self.kinds = [(param.device, param.dtype) for param in self.params]
+        self.kinds = [_kind(param) for param in self.params]
 
     def configure(self, settings: Sequence[Any], moved: dict[int, Any]) -> None:
         """Options are looked up in every step."""
@@ -63,13 +82,8 @@ class ForeachPart:
             for param, new in zip(self.params, self.new_states)
         ]
         first = self.states[0]
-        for member, kind in zip(self.members, self.kinds):
-            found = (member.param.device, member.param.dtype)
-            if found != kind:
-                raise RuntimeError(
-                    f"{self.rule}: {member.name} was {kind[1]} on {kind[0]} when its state was made, and "
-                    f"is now {found[1]} on {found[0]}: move the state with it, or make a new optimizer"
-                )
+        if not _lists.is_compiling():  # which guards what it has seen, and has no memory
+            self._look_at_tensors(gradients)
         options = []
         for one in self.settings:
             if self.capturable:
@@ -77,10 +91,13 @@ class ForeachPart:
             else:
                 options.append(one.options_at(int(first["step"]) + 1))
         unit: Any = None
-        if self.rule == "full-to":
-            unit = first.setdefault("unit", {})
-        elif self.rule == "block-to":
-            unit = [state.setdefault("unit", {}) for state in self.states]
+        if _state.has_unit(self.rule):
+            owners = self.states if self.rule == "block-to" else [first]
+            for member, new, state in zip(self.members, self.new_states, owners):
+                if new is None and not state.get("unit"):
+                    raise StateError(f"{member.name}: the state has no 'unit'")
+            units = [state.setdefault("unit", {}) for state in owners]
+            unit = units if self.rule == "block-to" else units[0]
         self.bucket = _foreach.Bucket(
             self.rule,
             [_sharding.local(param) for param in self.params],
@@ -96,8 +113,39 @@ class ForeachPart:
             {key: first[key] for key in self.carried},
         )
 
+    def _look_at_tensors(self, gradients: Gradients) -> None:
+        """Raises RuntimeError and StateError for what torch's operations would fail on half way."""
+        for member, kind, gradient, one, state in zip(
+            self.members, self.kinds, gradients, self.settings, self.states
+        ):
+            param, what = member.param, f"{self.rule}: {member.name}"
+            if (found := _kind(param)) != kind:
+                raise RuntimeError(
+                    f"{what} was {kind[1]} on {kind[0]} with {kind[2]} elements when its state was made, "
+                    f"and is now {found[1]} on {found[0]} with {found[2]}: move the state with it, or "
+                    "make a new optimizer"
+                )
+            if gradient is not None and not _is_plain_pair(param, gradient):
+                if reason := _fused.obstacle(param, gradient):
+                    raise RuntimeError(f"{what} {reason}")
+            for key in self.keys:
+                array = state.get(key)
+                wanted = (param.shape, _state.state_type(param, one.group), param.device)
+                if isinstance(array, Tensor) and wanted == (array.shape, array.dtype, array.device):
+                    continue
+                held = "missing"
+                if isinstance(array, Tensor):
+                    held = f"{list(array.shape)} of {array.dtype} on {array.device}"
+                raise StateError(
+                    f"{what}: its state '{key}' is {held}, expected {list(wanted[0])} of {wanted[1]} on "
+                    f"{wanted[2]}"
+                )
+
     def gather(self) -> Tensor:
-        return _foreach.gather(self.bucket)
+        try:
+            return _foreach.gather(self.bucket)
+        except StateError as error:
+            raise StateError(f"{self.members[0].name}: {error}") from None
 
     def apply(self, sums: Tensor, ok: Optional[Tensor]) -> None:
         _foreach.apply(self.bucket, sums, ok)
@@ -192,8 +240,7 @@ class Plan:
                 f"is {param.dtype} on {param.device}, and the fused backend takes float, double and "
                 'bfloat16 on cpu; backend="foreach" takes all'
             )
-        reason = _fused.obstacle(param, gradient) if param.device.type != "meta" else ""
-        if reason:
+        if reason := _fused.obstacle(param, gradient):
             raise refuse(reason)
         if not _sharding.is_sharded(param):
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Optional
 
+import torch
 from torch import Tensor
 
 from . import _core, _options, _state
@@ -103,8 +104,11 @@ class Settings:
                 f"schedule_all moves alpha and beta as a scheduler moves lr, which is the schedule "
                 f"{lr!r} here: give alpha and beta schedules as well"
             )
-        factor: Any = lr / first if isinstance(lr, Tensor) and group["capturable"] else None
-        if factor is None:
+        factor: Any
+        if isinstance(lr, Tensor) and group["capturable"]:
+            first = torch.as_tensor(first, device=lr.device)
+            factor = torch.where(first != 0, lr / first, torch.ones_like(lr))
+        else:
             factor = float(lr) / float(first) if float(first) != 0 else 1.0
         for name in ("alpha", "beta"):
             if isinstance(group[name], str):

@@ -202,6 +202,27 @@ def loaded_state(
     return state
 
 
+def check_unit(rule: str, state: dict[str, Any], elements: int, name: str) -> None:
+    """Raises StateError where a unit over so many weights, whose first parameter has this state, lacks its
+    matrix or has one of another size."""
+    unit = state.get("unit")
+    if not unit:
+        raise StateError(f"{name}: the state has no 'unit'")
+    sizes = {"b": elements}
+    if rule == "full-to":
+        if not unit.get("dense", 1):
+            return  # a history, which grows
+        sizes["A"] = elements**2
+    else:
+        block = max(1, min(_count(unit.get("block", 0), f"{name}: unit.block"), elements))
+        sizes["A"] = elements // block * block**2 + (elements % block) ** 2
+    for key, size in sizes.items():
+        array = unit.get(key)
+        if not isinstance(array, Tensor) or array.numel() != size:
+            found = f"has {array.numel()} elements" if isinstance(array, Tensor) else "is missing"
+            raise StateError(f"{name}: unit.{key} {found}, expected {size}")
+
+
 def for_tensors(state: dict[str, Any], visit: Callable[[Tensor], None]) -> None:
     """Calls visit() for all tensors of a parameter's state, nested ones too."""
     for value in state.values():

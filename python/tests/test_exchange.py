@@ -255,6 +255,51 @@ def test_states_of_the_wrong_kind_are_named() -> None:
     assert optimizer.state[model[0].weight]["a"].is_contiguous()
 
 
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@pytest.mark.parametrize("cls", [tandem.FullTO, tandem.BlockTO])
+def test_half_a_matrix_is_refused(cls: Any, backend: str, tmp_path: Any) -> None:
+    model = make_model()
+    optimizer = cls(model.named_parameters(), lr=0.01, backend=backend)
+    train(model, optimizer, batches(3))
+    before = str(optimizer.state_dict())
+
+    def without_unit(state: Any) -> None:
+        del state["unit"]
+
+    for damage, text in (
+        (without_unit, "'0.weight': the state has no 'unit'"),
+        (lambda state: state["unit"].pop("b"), "'0.weight': unit.b is missing, expected"),
+        (lambda state: state["unit"].update(A=torch.ones(5)), "'0.weight': unit.A has 5 elements"),
+    ):
+        saved = copy.deepcopy(optimizer.state_dict())
+        damage(saved["state"][0])
+        with pytest.raises(tandem.StateError, match=text):
+            optimizer.load_state_dict(saved)
+        assert str(optimizer.state_dict()) == before
+    # In place, where nothing was loaded.
+    without_unit(optimizer.state[model[0].weight])
+    weights_before = weights(model)
+    with pytest.raises(tandem.StateError, match="'0.weight': the state has no 'unit'"):
+        optimizer._forget()
+        optimizer.step()
+    assert torch.equal(weights(model), weights_before)
+    optimizer.save_state(tmp_path / "half.safetensors")
+    other = cls(model.named_parameters(), lr=0.01, backend=backend)
+    with pytest.raises(tandem.StateError, match="half.safetensors: parameter '0.weight'"):
+        other.load_state(tmp_path / "half.safetensors")
+    assert not other.state
+
+
+def test_counters_on_the_device_of_the_parameters() -> None:
+    """Of a checkpoint that was read into other memory."""
+    options: Any = {"capturable": True, "on_nonfinite": "skip"}
+    here = nn.Parameter(torch.ones(2))
+    saved = tandem.SGD([here], lr=0.1, **options).state_dict()
+    there = tandem.SGD([nn.Parameter(torch.ones(2, device="meta"))], lr=0.1, **options)
+    there.load_state_dict(saved)
+    assert there.param_groups[0]["skipped_steps"].device.type == "meta"
+
+
 def test_parameters_that_moved_or_changed_between_steps() -> None:
     model = make_model()
     optimizer = tandem.DiagonalTO(model.named_parameters(), lr=0.1)

@@ -397,3 +397,62 @@ def test_nonfinite_gradients_raise(cls: type[tandem.Optimizer], options: dict[st
     optimizer = make(cls, model, options, backend="foreach", on_nonfinite="skip")
     optimizer.step()
     assert torch.equal(weights(model), before) and optimizer.skipped_steps == 1
+
+
+def free(tensor: Tensor) -> None:
+    storage = tensor.untyped_storage() if TORCH_2 else tensor.storage()
+    storage.resize_(0)
+
+
+BAD: dict[str, tuple[Any, type[Exception], str]] = {
+    "a sparse gradient": (
+        lambda p, _: setattr(p, "grad", torch.ones(4, 2).to_sparse()),
+        RuntimeError,
+        "'w' has a sparse gradient",
+    ),
+    "another size": (
+        lambda p, _: (setattr(p, "data", torch.ones(5, 2)), setattr(p, "grad", torch.ones(5, 2))),
+        RuntimeError,
+        "'w' was .* with 8 elements .* is now .* with 10",
+    ),
+    "another type": (
+        lambda p, _: (setattr(p, "data", p.data.double()), setattr(p, "grad", p.data)),
+        RuntimeError,
+        "'w' was torch.float32 .* is now torch.float64",
+    ),
+    "a gradient without memory": (lambda p, _: free(p.grad), RuntimeError, "'w' has 8 .*no memory"),
+    "a parameter without memory": (lambda p, _: free(p.data), RuntimeError, "'w' has 8 .*no memory"),
+    "a state of another shape": (
+        lambda p, state: state.update(exp_avg=torch.ones(7)),
+        tandem.StateError,
+        "'w': its state 'exp_avg' is .7. of torch.float32",
+    ),
+    "a state of another type": (
+        lambda p, state: state.update(exp_avg=torch.ones(4, 2).double()),
+        tandem.StateError,
+        "'w': its state 'exp_avg' is .* torch.float64",
+    ),
+    "half a state": (
+        lambda p, state: state.pop("exp_avg_sq"),
+        tandem.StateError,
+        "'w': its state 'exp_avg_sq' is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("capturable", [False, True])
+@pytest.mark.parametrize("what", BAD)
+def test_what_changed_since_the_last_step_is_named(what: str, capturable: bool) -> None:
+    """The parameter before it stays as it was."""
+    change, kind, text = BAD[what]
+    first, second = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(4, 2))
+    options = {"capturable": True, "on_nonfinite": "skip"} if capturable else {}
+    optimizer = tandem.Adam([("v", first), ("w", second)], lr=0.1, backend="foreach", **options)
+    first.grad, second.grad = torch.ones(3), torch.ones(4, 2)
+    optimizer.step()
+    change(second, optimizer.state[second])
+    before, state = first.detach().clone(), copy.deepcopy(optimizer.state[first])
+    with pytest.raises(kind, match=text):
+        optimizer.step()
+    assert torch.equal(first.detach(), before)
+    assert str(optimizer.state[first]) == str(state)

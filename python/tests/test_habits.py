@@ -86,8 +86,10 @@ def test_trainable_rules_take_cycles_without_cycle_momentum(cls: Any) -> None:
 
 def test_unknown_keys_in_a_group_are_told() -> None:
     p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
-    with pytest.warns(UserWarning, match="DiagonalTO has no 'alhpa'.*alpha"):
+    with pytest.warns(UserWarning, match="DiagonalTO has no 'alhpa'.*alpha") as told:
         tandem.DiagonalTO([{"params": [p], "alhpa": 0.5}])
+        tandem.DiagonalTO([p]).add_param_group({"params": [q], "alhpa": 0.5})
+    assert [warning.filename for warning in told] == [__file__] * 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optimizer = tandem.DiagonalTO([{"params": [p], "name": "first", "weight_decay": 0.1}])
@@ -160,6 +162,45 @@ def test_a_tensor_as_lr_moves_as_a_number_does() -> None:
         scheduler = lr_scheduler.StepLR(optimizer, 3, 0.5)
         train(model, optimizer, data, scheduler.step)
     torch.testing.assert_close(weights(a), weights(b), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("capturable", [False, True])
+def test_schedule_all_follows_a_tensor(capturable: bool) -> None:
+    """A scheduler of torch 2 writes to the tensor itself."""
+    p = nn.Parameter(torch.ones(2))
+    lr = torch.tensor(0.2, dtype=torch.float64)
+    optimizer = tandem.DiagonalTO(
+        [p],
+        lr=lr,
+        alpha=0.1,
+        beta=0.4,
+        schedule_all=True,
+        capturable=capturable,
+        on_nonfinite="skip",
+    )
+    again = tandem.DiagonalTO([p], schedule_all=True)
+    again.load_state_dict(optimizer.state_dict())
+    for one in (optimizer, again):
+        group = one.param_groups[0]
+        group["lr"].mul_(0.5)
+        assert one.rates()[0]["alpha"] == pytest.approx(0.05)
+        assert one.rates()[0]["beta"] == pytest.approx(0.2)
+        group["lr"].mul_(2.0)
+
+
+@torch2
+def test_hooks_leave_the_dictionary_that_is_loaded() -> None:
+    model = make_model()
+    optimizer = tandem.Adam(model.parameters())
+
+    def other_groups(_: Any, state_dict: Any) -> None:
+        state_dict["param_groups"] = [{**state_dict["param_groups"][0], "lr": 0.5}]
+
+    optimizer.register_load_state_dict_pre_hook(other_groups)
+    saved = optimizer.state_dict()
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert saved["param_groups"][0]["lr"] == 0.001
 
 
 @torch2
