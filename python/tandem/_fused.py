@@ -286,9 +286,12 @@ class Part:
         ]
         self.states = states
         first = states[0]
-        if not first or len({state.get("step") for state in states}) > 1:
+        if not first or "step" not in first or len({state.get("step") for state in states}) > 1:
             raise Stale
         carried = [first.get(key) for key in self._carried]
+        if None in carried:
+            key = self._carried[carried.index(None)]
+            raise StateError(f"{self.rule}: {self.members[0].name}: the state has no '{key}'")
         expected = (first["step"], *carried)
         if expected != self._expected:
             self.scalars["step"] = int(first["step"]) + 1
@@ -312,7 +315,11 @@ class Part:
                     self._bind_unit(needs)
             return
         for place, (name, key) in enumerate(self.keys.items()):
-            arrays = [state[key] for state in states]
+            arrays = [state.get(key) for state in states]
+            missing = [one is None for one in arrays]
+            if any(missing):
+                number = missing.index(True)
+                raise StateError(f"{self.rule}: {self.members[number].name}: the state has no '{key}'")
             if self.sharded:
                 arrays = [_sharding.local(one) for one in arrays]
             pointers = list(map(Tensor.data_ptr, arrays))

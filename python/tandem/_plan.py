@@ -23,9 +23,13 @@ def _runs_fused(param: Tensor, backend: str) -> bool:
     return able and backend != "foreach"
 
 
-def _count(state: Optional[dict[str, Any]]) -> int:
+def _count(state: Optional[dict[str, Any]], name: str) -> int:
     """Steps that a parameter has made."""
-    step = state["step"] if state else 0
+    if not state:
+        return 0
+    if not isinstance(state, dict) or "step" not in state:
+        raise StateError(f"{name}: the state has no 'step'")
+    step = state["step"]
     return 0 if isinstance(step, Tensor) and step.device.type == "meta" else int(step)
 
 
@@ -82,6 +86,8 @@ class ForeachPart:
             for param, new in zip(self.params, self.new_states)
         ]
         first = self.states[0]
+        if not first and not self.capturable:
+            raise _fused.Stale
         if not _lists.is_compiling():  # which guards what it has seen, and has no memory
             self._look_at_tensors(gradients)
         options = []
@@ -115,6 +121,8 @@ class ForeachPart:
 
     def _look_at_tensors(self, gradients: Gradients) -> None:
         """Raises RuntimeError and StateError for what torch's operations would fail on half way."""
+        if not self.capturable and len({state.get("step") for state in self.states}) > 1:
+            raise _fused.Stale
         for member, kind, gradient, one, state in zip(
             self.members, self.kinds, gradients, self.settings, self.states
         ):
@@ -128,6 +136,9 @@ class ForeachPart:
             if gradient is not None and not _is_plain_pair(param, gradient):
                 if reason := _fused.obstacle(param, gradient):
                     raise RuntimeError(f"{what} {reason}")
+            for key in ("step", *self.carried):
+                if key not in state:
+                    raise StateError(f"{what}: the state has no '{key}'")
             for key in self.keys:
                 array = state.get(key)
                 wanted = (param.shape, _state.state_type(param, one.group), param.device)
@@ -192,7 +203,7 @@ class Plan:
             if gradient is None or member.param.numel() == 0:
                 continue
             self._check(member, gradient)
-            self._normalise(optimizer.state.get(member.param))
+            self._normalise(optimizer.state.get(member.param), member.name)
             stepped.append(member)
         #: Parts of one unit share their sums: by number.
         self.units: list[list[Any]] = []
@@ -259,8 +270,9 @@ class Plan:
                 f"tensors: {why}. Elementwise rules and RankOneTO work on shards"
             )
 
-    def _normalise(self, state: Optional[dict[str, Any]]) -> None:
+    def _normalise(self, state: Optional[dict[str, Any]], name: str) -> None:
         """Counters of torch's own optimizers are tensors; here they are where steps are captured."""
+        _count(state, name)  # raises where there is none
         if not state or any(one.capturable for one in self.settings):
             return
         for key in ("step", *_state.scalar_keys(self.rule)):
@@ -305,6 +317,13 @@ class Plan:
                 for member in scope
                 if (member.param.requires_grad or has_gradient(member)) and member.param.numel() > 0
             ]
+        counts = [_count(optimizer.state.get(member.param), member.name) for member in begun]
+        for member, count in zip(begun, counts):
+            if count != counts[0]:
+                raise StateError(
+                    f"{self.rule}: {begun[0].name} has made {counts[0]} steps by its state, and "
+                    f"{member.name} {count}: parameters that share one matrix are stepped together"
+                )
         known = {id(member.param) for member in begun}
         for member in scope:
             if has_gradient(member) and member.param.numel() > 0 and id(member.param) not in known:
@@ -342,7 +361,7 @@ class Plan:
             fused = _runs_fused(member.param, self.settings[member.group].backend)
             key: Any = (fused, cut)
             if not whole:
-                steps = _count(optimizer.state.get(member.param))
+                steps = _count(optimizer.state.get(member.param), member.name)
                 key = (*key, member.group, member.param.dtype, member.param.device, steps)
             parts.setdefault(key, []).append(member)
             shards[key] = cut

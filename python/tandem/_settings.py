@@ -28,6 +28,8 @@ class Settings:
             if isinstance(value, Tensor):
                 # On a device that is not to be waited for, the tensor itself is the value.
                 values[number] = id(value) if self.group["capturable"] else float(value)
+            elif isinstance(value, list):  # which may be changed in place
+                values[number] = tuple(value)
         values.append(self.group.get("first_lr"))
         return tuple(values)
 

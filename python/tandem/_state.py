@@ -102,6 +102,9 @@ def new_state(rule: str, parameter: Tensor, group: Group) -> dict[str, Any]:
     return state
 
 
+#: torch's SGD, which is all of these, keeps no count.
+_NOT_COUNTED = ("sgd", "momentum", "nesterov")
+
 # ---- States that are loaded ----------------------------------------------------------------------
 
 
@@ -173,14 +176,13 @@ def loaded_state(
             f"{name}: the state has {unknown}, which {RULES[rule].class_name} does not have; it has "
             f"{sorted(known)}"
         )
-    missing = sorted(arrays - set(saved))
+    counted = () if rule in _NOT_COUNTED else ("step",)
+    missing = sorted({*counted, *arrays, *scalars} - set(saved))
     if missing:
-        raise StateError(f"{name}: the state has no {missing}")
-    if rule in ("adam", "adamw", "nadamw", "adam-to", "full-to") and "step" not in saved:
-        raise StateError(f"{name}: the state has no 'step'")
+        raise StateError(f"{name}: the state has no {', '.join(map(repr, missing))}")
     state: dict[str, Any] = {"step": _count(saved.get("step", 0), f"{name}: step")}
-    for key, initial in scalars.items():
-        value = saved.get(key, initial)
+    for key in scalars:
+        value = saved[key]
         if key == "c_known":
             state[key] = _count(value, f"{name}: {key}", 2)
             continue

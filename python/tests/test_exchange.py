@@ -290,6 +290,43 @@ def test_half_a_matrix_is_refused(cls: Any, backend: str, tmp_path: Any) -> None
     assert not other.state
 
 
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@rules
+def test_half_a_state_is_named(cls: Any, options: dict[str, Any], backend: str) -> None:
+    """Each of its keys in turn, in a dictionary that is loaded and in optimizer.state itself."""
+    model = make_model()
+    optimizer = cls(model.named_parameters(), **{**options, "backend": backend})
+    train(model, optimizer, batches(3))
+    first = model[0].weight
+    good, before = copy.deepcopy(optimizer.state_dict()), weights(model)
+    for key in good["state"][0]:
+        saved = copy.deepcopy(good)
+        del saved["state"][0][key]
+        if key != "step" or cls not in (tandem.SGD, tandem.Momentum, tandem.Nesterov):
+            with pytest.raises(tandem.StateError, match=f"'0.weight'.*'{key}'"):
+                optimizer.load_state_dict(saved)
+        held = optimizer.state[first].pop(key)
+        if len(optimizer.state[first]) > 0:  # else it is a new one
+            with pytest.raises(tandem.StateError, match=f"'0.weight'.*'{key}'"):
+                optimizer.step()
+        assert torch.equal(weights(model), before), key
+        optimizer.state[first][key] = held
+    optimizer.step()
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@pytest.mark.parametrize("cls", [tandem.RankOneTO, tandem.FullTO])
+def test_counts_that_differ_in_one_matrix(cls: Any, backend: str) -> None:
+    model = make_model()
+    optimizer = cls(model.named_parameters(), lr=0.01, backend=backend)
+    train(model, optimizer, batches(3))
+    before = weights(model)
+    optimizer.state[model[2].bias]["step"] = 7
+    with pytest.raises(tandem.StateError, match="'0.weight' has made 3 steps .* '2.bias' 7"):
+        optimizer.step()
+    assert torch.equal(weights(model), before)
+
+
 def test_counters_on_the_device_of_the_parameters() -> None:
     """Of a checkpoint that was read into other memory."""
     options: Any = {"capturable": True, "on_nonfinite": "skip"}

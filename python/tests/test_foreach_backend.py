@@ -273,6 +273,27 @@ def test_compile(cls: type[tandem.Optimizer], options: dict[str, Any]) -> None:
 
 
 @pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.compile")
+@every_rule
+def test_compile_without_graph_breaks(
+    cls: type[tandem.Optimizer], options: dict[str, Any]
+) -> None:
+    """All of a step but the first, which makes the state."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    more = {"capturable": True, "on_nonfinite": "skip"}
+    models = [make_model() for _ in range(2)]
+    optimizers = [make(cls, m, {**options, "lr": torch.tensor(options["lr"])}, **more) for m in models]
+    whole = torch.compile(optimizers[0].step, backend="eager", fullgraph=True)
+    for number, batch in enumerate(batches(4)):
+        for model, optimizer in zip(models, optimizers):
+            optimizer.zero_grad()
+            loss_of(model, batch).backward()
+            (whole if optimizer is optimizers[0] and number > 0 else optimizer.step)()
+    assert distance(*models) < 1e-6
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.compile")
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch's inductor needs a C++ compiler")
 def test_compile_to_machine_code() -> None:
     cls, options = RULES[IDS.index("diag-to")]

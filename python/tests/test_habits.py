@@ -58,6 +58,19 @@ def test_one_cycle_equals_torchs() -> None:
     torch.testing.assert_close(weights(a), weights(b), rtol=1e-10, atol=1e-10)
 
 
+def test_betas_in_a_list_may_change_in_place() -> None:
+    a, b = make_model(), make_model()
+    changed = tandem.Adam(a.parameters(), lr=0.01, betas=[0.9, 0.999])
+    other = tandem.Adam(b.parameters(), lr=0.01)
+    for model, optimizer in ((a, changed), (b, other)):
+        train(model, optimizer, batches(2))
+    changed.param_groups[0]["betas"][0] = 0.5
+    other.param_groups[0]["betas"] = (0.5, 0.999)
+    for model, optimizer in ((a, changed), (b, other)):
+        train(model, optimizer, batches(2))
+    assert torch.equal(weights(a), weights(b))
+
+
 @pytest.mark.parametrize("cls", [tandem.Momentum, tandem.Nesterov])
 def test_cycles_of_momentum(cls: Any) -> None:
     model = make_model()
