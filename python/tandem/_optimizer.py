@@ -220,9 +220,13 @@ class Optimizer(torch.optim.Optimizer):
             return {}
         moved = {}
         for number, settings in enumerate(self._settings):
+            kind, plan = settings.kind, self._plan
+            self._plan = None  # where this raises
             changed = settings.look()
             if changed is None or changed:
                 moved[number] = changed
+            if settings.kind == kind:
+                self._plan = plan
         return moved
 
     def rates(self) -> list[dict[str, float]]:
@@ -272,7 +276,8 @@ class Optimizer(torch.optim.Optimizer):
                 )
             self._step_here(gradients)
             return
-        if self._plan is None or not self._plan.fits(self, gradients):
+        plan = self._plan
+        if plan is None or not plan.is_capturable or not plan.fits(self, gradients):
             self._make_plan(gradients)
         assert self._plan is not None
         self._plan.step_without_waiting(self, gradients)
@@ -280,6 +285,10 @@ class Optimizer(torch.optim.Optimizer):
     @_eager
     def _make_plan(self, gradients: list[Optional[Tensor]]) -> None:
         self._read_groups()
+        for group in self.param_groups:  # some may have become so since
+            if group["params"] and not isinstance(group["skipped_steps"], Tensor):
+                device = group["params"][0].device
+                group["skipped_steps"] = torch.tensor(group["skipped_steps"], device=device)
         self._plan = Plan(self, self._settings, gradients)
 
     @_eager

@@ -10,7 +10,7 @@ from typing import Any, Optional, Sequence
 import torch
 from torch import Tensor
 
-from . import _foreach, _fused, _lists, _sharding, _state
+from . import _foreach, _fused, _lists, _rounding, _sharding, _state
 from ._core import NonFiniteGradient, StateError
 from ._fused import Member
 from ._rules import RULES
@@ -66,6 +66,7 @@ class ForeachPart:
         self.rule, self.members, self.shards = rule, list(members), shards
         self.settings = [settings[member.group] for member in members]
         self.params = [member.param for member in members]
+        self.groups = [member.group for member in members]
         first = self.settings[0]
         self.capturable: bool = first.capturable
         self.checks = first.on_nonfinite != "ignore"
@@ -76,6 +77,9 @@ class ForeachPart:
         self.keys = tuple(_state.array_keys(rule).values())
         self.carried = tuple(_state.scalar_keys(rule))
         self.kinds = [_kind(param) for param in self.params]
+        self.state_types = [
+            _state.state_type(param, one.group) for param, one in zip(self.params, self.settings)
+        ]
 
     def configure(self, settings: Sequence[Any], moved: dict[int, Any]) -> None:
         """Options are looked up in every step."""
@@ -90,12 +94,14 @@ class ForeachPart:
             raise _fused.Stale
         if not _lists.is_compiling():  # which guards what it has seen, and has no memory
             self._look_at_tensors(gradients)
-        options = []
-        for one in self.settings:
+        options: dict[int, dict[str, Any]] = {}
+        for number, one in zip(self.groups, self.settings):
+            if number in options:
+                continue
             if self.capturable:
-                options.append({**one.group, **one.rates_now()})
+                options[number] = {**one.group, **one.rates_now()}
             else:
-                options.append(one.options_at(int(first["step"]) + 1))
+                options[number] = self._options_at(one, int(first["step"]) + 1)
         unit: Any = None
         if _state.has_unit(self.rule):
             owners = self.states if self.rule == "block-to" else [first]
@@ -113,44 +119,82 @@ class ForeachPart:
             ],
             {key: [_sharding.local(state[key]) for state in self.states] for key in self.keys},
             unit,
-            options,
+            [options[number] for number in self.groups],
             first["step"] + 1,
             self.settings[0].group["epoch"],
             {key: first[key] for key in self.carried},
         )
 
+    def _options_at(self, settings: Any, step: int) -> dict[str, Any]:
+        """Raises RuntimeError for a rate that torch's operations would refuse half way."""
+        options: dict[str, Any] = settings.options_at(step)
+        dtype = _rounding.compute_type(self.params[0].dtype)
+        for name in settings.core_rates:
+            rate = float(options[name])
+            if not rate <= torch.finfo(dtype).max:
+                raise RuntimeError(
+                    f"{self.rule}: {name} = {rate} in step {step}, epoch {options['epoch']}, expected a "
+                    f"number that {dtype} can hold; weights and state are unchanged"
+                )
+        return options
+
     def _look_at_tensors(self, gradients: Gradients) -> None:
         """Raises RuntimeError and StateError for what torch's operations would fail on half way."""
         if not self.capturable and len({state.get("step") for state in self.states}) > 1:
             raise _fused.Stale
-        for member, kind, gradient, one, state in zip(
-            self.members, self.kinds, gradients, self.settings, self.states
-        ):
-            param, what = member.param, f"{self.rule}: {member.name}"
-            if (found := _kind(param)) != kind:
-                raise RuntimeError(
-                    f"{what} was {kind[1]} on {kind[0]} with {kind[2]} elements when its state was made, "
-                    f"and is now {found[1]} on {found[0]} with {found[2]}: move the state with it, or "
-                    "make a new optimizer"
-                )
-            if gradient is not None and not _is_plain_pair(param, gradient):
-                if reason := _fused.obstacle(param, gradient):
-                    raise RuntimeError(f"{what} {reason}")
-            for key in ("step", *self.carried):
-                if key not in state:
-                    raise StateError(f"{what}: the state has no '{key}'")
-            for key in self.keys:
-                array = state.get(key)
-                wanted = (param.shape, _state.state_type(param, one.group), param.device)
-                if isinstance(array, Tensor) and wanted == (array.shape, array.dtype, array.device):
+        counters = ("step", *self.carried)
+        for number, (param, gradient, state) in enumerate(zip(self.params, gradients, self.states)):
+            if (
+                _kind(param) != self.kinds[number]
+                or not (gradient is None or _is_plain_pair(param, gradient))
+                or not all([key in state for key in counters])
+                or not self._are_plain(param, state, self.state_types[number])
+            ):
+                self._complain(number, gradient, state)
+
+    def _are_plain(self, param: Tensor, state: dict[str, Any], wanted: torch.dtype) -> bool:
+        """Whether the arrays of a state are as they should be."""
+        try:
+            arrays = [state[key] for key in self.keys]
+            return all(
+                [
+                    array.shape == param.shape
+                    and array.dtype == wanted
+                    and array.device == param.device
+                    for array in arrays
+                ]
+            )
+        except (AttributeError, KeyError):
+            return False
+
+    def _complain(self, number: int, gradient: Optional[Tensor], state: dict[str, Any]) -> None:
+        """Says what is wrong with a parameter, if anything is: sharded ones are not plain."""
+        param, what = self.params[number], f"{self.rule}: {self.members[number].name}"
+        found, kind = _kind(param), self.kinds[number]
+        if found != kind:
+            raise RuntimeError(
+                f"{what} was {kind[1]} on {kind[0]} with {kind[2]} elements when its state was made, "
+                f"and is now {found[1]} on {found[0]} with {found[2]}: move the state with it, or "
+                "make a new optimizer"
+            )
+        reason = _fused.obstacle(param, gradient) if gradient is not None else ""
+        if reason:
+            raise RuntimeError(f"{what} {reason}")
+        missing = [key for key in ("step", *self.carried, *self.keys) if key not in state]
+        if missing:
+            raise StateError(f"{what}: the state has no {', '.join(map(repr, missing))}")
+        wanted = (param.shape, self.state_types[number], param.device)
+        for key in self.keys:
+            array = state[key]
+            held = type(array).__name__
+            if isinstance(array, Tensor):
+                if (array.shape, array.dtype, array.device) == wanted:
                     continue
-                held = "missing"
-                if isinstance(array, Tensor):
-                    held = f"{list(array.shape)} of {array.dtype} on {array.device}"
-                raise StateError(
-                    f"{what}: its state '{key}' is {held}, expected {list(wanted[0])} of {wanted[1]} on "
-                    f"{wanted[2]}"
-                )
+                held = f"{list(array.shape)} of {array.dtype} on {array.device}"
+            raise StateError(
+                f"{what}: its state '{key}' is {held}, expected {list(wanted[0])} of {wanted[1]} on "
+                f"{wanted[2]}"
+            )
 
     def gather(self) -> Tensor:
         try:
@@ -203,7 +247,7 @@ class Plan:
             if gradient is None or member.param.numel() == 0:
                 continue
             self._check(member, gradient)
-            self._normalise(optimizer.state.get(member.param), member.name)
+            self._normalise(member, optimizer.state.get(member.param))
             stepped.append(member)
         #: Parts of one unit share their sums: by number.
         self.units: list[list[Any]] = []
@@ -222,6 +266,7 @@ class Plan:
             any(one.on_nonfinite != "ignore" for one in settings),
             optimizer._ranks,
         )
+        self.is_capturable = all(one.capturable for one in settings)
         self._alone = len(every) == 1 and bool(self.parts) and not self.exchange.is_needed
 
     # ---- Who steps with whom ---------------------------------------------------------------------
@@ -270,14 +315,18 @@ class Plan:
                 f"tensors: {why}. Elementwise rules and RankOneTO work on shards"
             )
 
-    def _normalise(self, state: Optional[dict[str, Any]], name: str) -> None:
-        """Counters of torch's own optimizers are tensors; here they are where steps are captured."""
-        _count(state, name)  # raises where there is none
-        if not state or any(one.capturable for one in self.settings):
+    def _normalise(self, member: Member, state: Optional[dict[str, Any]]) -> None:
+        """Counters are tensors where steps are captured, and numbers elsewhere, also of states that come from
+        torch's own optimizers."""
+        _count(state, member.name)  # raises where there is none
+        if not state:
             return
+        captured = self.settings[member.group].capturable
         for key in ("step", *_state.scalar_keys(self.rule)):
             value = state.get(key)
-            if isinstance(value, Tensor) and value.device.type != "meta":
+            if captured and isinstance(value, (int, float)):
+                state[key] = _state.counter(value, member.param)
+            elif not captured and isinstance(value, Tensor) and value.device.type != "meta":
                 state[key] = float(value) if key == "mu_product" else int(value)
 
     def _units(

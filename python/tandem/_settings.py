@@ -55,6 +55,13 @@ class Settings:
         self._seen = now
         return changed
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What decides by what, and with whom, the parameters are stepped: for another one a plan is made
+        anew. Other options are taken over by the plan there is."""
+        checks = self.on_nonfinite != "ignore"
+        return self.backend, self.capturable, self.scope, self.narrow, checks
+
     def read(self, now: Optional[tuple[Any, ...]] = None) -> None:
         group, rule = self.group, self.rule
         texts = _options.check(rule, group)

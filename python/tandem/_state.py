@@ -82,15 +82,18 @@ def state_type(parameter: Tensor, group: Group) -> torch.dtype:
     return torch.float64 if parameter.dtype == torch.float64 else torch.float32
 
 
+def counter(value: float, parameter: Tensor) -> Tensor:
+    """A number of a state where steps are captured."""
+    return torch.full((), float(value), dtype=torch.float32, device=parameter.device)
+
+
 def new_state(rule: str, parameter: Tensor, group: Group) -> dict[str, Any]:
     """As before the first step. Arrays lie in memory as the parameter does; a sharded parameter has a
     sharded state."""
     state: dict[str, Any] = {"step": 0, **scalar_keys(rule)}
     if group["capturable"]:
         for key, value in state.items():
-            state[key] = torch.full(
-                (), float(value), dtype=torch.float32, device=parameter.device
-            )
+            state[key] = counter(value, parameter)
     start = float(group["initial_accumulator_value"]) if rule == "adagrad" else 0.0
     for key in array_keys(rule).values():
         state[key] = torch.full_like(
@@ -198,9 +201,7 @@ def loaded_state(
         state["unit"] = _unit(saved["unit"], f"{name}: unit", parameter)
     if group["capturable"]:
         for key in ("step", *scalars):
-            state[key] = torch.full(
-                (), float(state[key]), dtype=torch.float32, device=parameter.device
-            )
+            state[key] = counter(state[key], parameter)
     return state
 
 

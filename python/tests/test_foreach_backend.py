@@ -456,7 +456,7 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "half a state": (
         lambda p, state: state.pop("exp_avg_sq"),
         tandem.StateError,
-        "'w': its state 'exp_avg_sq' is missing",
+        "'w': the state has no 'exp_avg_sq'",
     ),
 }
 

@@ -58,6 +58,45 @@ def test_one_cycle_equals_torchs() -> None:
     torch.testing.assert_close(weights(a), weights(b), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@rules
+def test_a_check_that_is_asked_for_later(cls: Any, options: dict[str, Any], backend: str) -> None:
+    model = make_model()
+    optimizer = cls(model.parameters(), **options, backend=backend, on_nonfinite="ignore")
+    train(model, optimizer, batches(2))
+    before = weights(model)
+    optimizer.param_groups[0]["on_nonfinite"] = "raise"
+    model[0].bias.grad[0] = float("nan")
+    with pytest.raises(tandem.NonFiniteGradient, match="parameter 1 of group 0.*element 0"):
+        optimizer.step()
+    assert torch.equal(weights(model), before)
+    optimizer.param_groups[0]["on_nonfinite"] = "ignore"
+    optimizer.step()
+    assert not torch.equal(weights(model), before)
+
+
+@rules
+def test_the_backend_changes_between_steps(cls: Any, options: dict[str, Any]) -> None:
+    """To torch's operations, to steps that could be captured, and back."""
+    if cls is tandem.FullTO:
+        options = {**options, "form": "dense"}
+    data = batches(9, torch.float64)
+    a, b = make_model(torch.float64), make_model(torch.float64)
+    plain = cls(a.parameters(), **options, on_nonfinite="skip")
+    changed = cls(b.parameters(), **options, on_nonfinite="skip")
+    train(a, plain, data)
+    group = changed.param_groups[0]
+    for number, (backend, capturable) in enumerate(
+        [("foreach", False), ("auto", True), ("fused", False)]
+    ):
+        group.update(backend=backend, capturable=capturable)
+        train(b, changed, data[3 * number : 3 * number + 3])
+        kind = torch.Tensor if capturable else int
+        assert all(isinstance(state["step"], kind) for state in changed.state.values())
+    torch.testing.assert_close(weights(a), weights(b), rtol=1e-5, atol=1e-6)
+    assert all(state["step"] == 9 for state in changed.state.values())
+
+
 def test_betas_in_a_list_may_change_in_place() -> None:
     a, b = make_model(), make_model()
     changed = tandem.Adam(a.parameters(), lr=0.01, betas=[0.9, 0.999])

@@ -279,7 +279,7 @@ def test_closure(cls: Any, options: dict[str, Any]) -> None:
             loss.backward()
             return loss
 
-        assert float(optimizer.step(closure)) > 0
+        assert float(optimizer.step(closure).detach()) > 0
     assert torch.equal(weights(a), weights(b))
 
 

@@ -172,11 +172,12 @@ def test_names_that_are_missing() -> None:
     assert optimizer.param_groups[0]["param_names"][0] == "0.weight"
 
 
-def test_rates_that_grew_without_end_change_nothing() -> None:
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+def test_rates_that_grew_without_end_change_nothing(backend: str) -> None:
     """A scheduler's rate that float weights cannot take, of two tensors with states of their own."""
-    for rule in (tandem.DiagonalTO, tandem.AdamW):
+    for rule in (tandem.DiagonalTO, tandem.AdamW, tandem.RankOneTO, tandem.BlockTO):
         model = torch.nn.Linear(3, 2)
-        optimizer = rule(model.parameters(), lr=0.1)
+        optimizer = rule(model.parameters(), lr=0.1, backend=backend)
         for param in model.parameters():
             param.grad = torch.ones_like(param)
         optimizer.step()
@@ -194,3 +195,16 @@ def test_rates_that_grew_without_end_change_nothing() -> None:
             assert all(map(torch.equal, before, model.parameters()))
         optimizer.param_groups[0]["lr"] = 0.1
         optimizer.step()
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+def test_rank_one_that_diverges_is_no_error(backend: str) -> None:
+    """Its scalars are doubles, and grow beyond what a float holds."""
+    torch.manual_seed(0)
+    p = nn.Parameter(10 * torch.randn(20000))
+    optimizer = tandem.RankOneTO([p], lr=1e-6, alpha=0.01, backend=backend)
+    p.grad = 0.01 * torch.randn(20000)
+    for _ in range(20):
+        optimizer.step()
+    assert not torch.isfinite(p).any()
+    assert optimizer.state[p]["step"] == 20
