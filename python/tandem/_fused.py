@@ -36,6 +36,9 @@ _GROWING = ("history", "products", "weights_at", "row_facts")
 _DIAGNOSTICS = ("residual_norm", "gradient_norm", "delta")
 
 
+_VERSION_OF = operator.attrgetter("_version")
+
+
 class Stale(Exception):
     """States are not what a part was made for: somebody else has changed them."""
 
@@ -93,6 +96,14 @@ def obstacle(param: Tensor, gradient: Tensor) -> str:
     return ""
 
 
+def _versions(arrays: Sequence[Tensor]) -> list[int]:
+    """Autograd's counts of writes, which those of the kernels do not move; none of inference mode's."""
+    try:
+        return list(map(_VERSION_OF, arrays))
+    except RuntimeError:
+        return []
+
+
 def _in_order(parts: Any) -> list[Any]:
     """Of an array that grows: {"0": ..., "1": ...}."""
     return [parts[key] for key in sorted(parts, key=int)] if isinstance(parts, dict) else []
@@ -139,6 +150,7 @@ class Part:
         self._weight_pointers: list[int] = []
         self._arrays: dict[str, list[Tensor]] = {}
         self._array_pointers: dict[str, list[int]] = {}
+        self._array_versions: dict[str, list[int]] = {}
         self._strides: list[tuple[int, ...]] = []
         self._plain = False  # all weights are contiguous
         self._copies: list[Any] = []  # what a step works on in the place of other tensors
@@ -314,6 +326,7 @@ class Part:
                     self._room(needs)
                     self._bind_unit(needs)
             return
+        known = "sums_known" in self.scalars
         for place, (name, key) in enumerate(self.keys.items()):
             arrays = [state.get(key) for state in states]
             missing = [one is None for one in arrays]
@@ -322,11 +335,16 @@ class Part:
                 raise StateError(f"{self.rule}: {self.members[number].name}: the state has no '{key}'")
             if self.sharded:
                 arrays = [_sharding.local(one) for one in arrays]
+            if known and (versions := _versions(arrays)) != self._array_versions.get(name):
+                self._array_versions[name] = versions
+                self.scalars["sums_known"] = 0  # somebody has written to them
             pointers = list(map(Tensor.data_ptr, arrays))
             if pointers == self._array_pointers.get(name) and all(
                 map(operator.is_, arrays, self._arrays[name])
             ):
                 continue
+            if known:
+                self.scalars["sums_known"] = 0
             for number, one in enumerate(arrays):
                 arrays[number] = self._usable_array(number, key, one, states[number])
             self._arrays[name] = arrays

@@ -234,6 +234,27 @@ def test_a_state_that_others_write_is_honoured(cls: Any, options: dict[str, Any]
         assert torch.equal(weights(a), weights(b)), t
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+@rules
+def test_other_numbers_in_the_state_are_honoured(
+    cls: Any, options: dict[str, Any], in_place: bool
+) -> None:
+    """As if they had been loaded: nothing that a rule has derived from the old ones is left."""
+    data = batches(10)
+    a, b = make_model(), make_model()
+    touched, loaded = cls(a.parameters(), **options), cls(b.parameters(), **options)
+    train(a, touched, data[:5])
+    for state in touched.state.values():
+        for key, value in state.items():
+            if torch.is_tensor(value):
+                state[key] = value.mul_(1.5) if in_place else value * 1.5
+    b.load_state_dict(a.state_dict())
+    loaded.load_state_dict(copy.deepcopy(touched.state_dict()))
+    train(a, touched, data[5:])
+    train(b, loaded, data[5:])
+    assert torch.equal(weights(a), weights(b))
+
+
 def test_states_of_the_wrong_kind_are_named() -> None:
     model = make_model()
     optimizer = tandem.DiagonalTO(model.named_parameters(), lr=0.1)
