@@ -210,6 +210,19 @@ def test_tensor_lr(cls: type[tandem.Optimizer], options: dict[str, Any]) -> None
     assert both(cls, {**options, "lr": lr}, torch.float64, 20) < 1e-11
 
 
+@every_rule
+def test_a_rate_in_a_tensor_of_one_dimension(
+    cls: type[tandem.Optimizer], options: dict[str, Any]
+) -> None:
+    plain, captured = make_model(), make_model()
+    train(plain, make(cls, plain, options), batches(5))
+    more = {"lr": torch.tensor([options["lr"]]), "capturable": True, "on_nonfinite": "skip"}
+    train(captured, make(cls, captured, {**options, **more}), batches(5))
+    assert distance(captured, plain) < 1e-5
+    with pytest.raises(TypeError, match="lr must be a number.*2 elements"):
+        make(cls, captured, {**options, **more, "lr": torch.ones(2)})
+
+
 @pytest.mark.parametrize("on_nonfinite", ["skip", "ignore"])
 @every_rule
 def test_meta(cls: type[tandem.Optimizer], options: dict[str, Any], on_nonfinite: str) -> None:

@@ -24,6 +24,8 @@ def parameter(*values: float) -> nn.Parameter:
         (tandem.DiagonalTO, {"lr": math.nan}, ValueError, "Invalid learning rate: nan"),
         (tandem.DiagonalTO, {"lr": "fast"}, ValueError, "learning rate must be a number or a sch.*fast"),
         (tandem.DiagonalTO, {"lr": None}, TypeError, "learning rate must be a number"),
+        (tandem.DiagonalTO, {"lr": torch.ones(2)}, TypeError, "learning rate must be a number"),
+        (tandem.DiagonalTO, {"lr": torch.ones((), device="meta")}, TypeError, "learning rate must be"),
         (tandem.DiagonalTO, {"alpha": -0.1}, ValueError, "Invalid alpha value: -0.1"),
         (tandem.DiagonalTO, {"beta": math.inf}, ValueError, "Invalid beta value: inf"),
         (tandem.DiagonalTO, {"normalize": "yes"}, TypeError, "normalize must be a bool"),
