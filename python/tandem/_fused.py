@@ -388,6 +388,8 @@ class Part:
         pointers = list(map(Tensor.data_ptr, weights))
         if (
             pointers == self._weight_pointers
+            and list(map(Tensor.numel, weights)) == self.sizes
+            and all([weight.dtype is self.dtype for weight in weights])
             and not self._write_back
             and (
                 all(map(Tensor.is_contiguous, weights))
@@ -398,26 +400,23 @@ class Part:
             return
         self._strides, self._write_back, used = [], [], []
         for number, (member, weight) in enumerate(zip(self.members, weights)):
-            if weight.numel() > 0 and pointers[number] == 0:
+            what = f"{self.rule}: {member.name}"
+            if weight.device.type != "cpu":
                 raise RuntimeError(
-                    f"{self.rule}: {member.name} has {weight.numel()} elements and no memory (its "
-                    "storage was freed or resized)"
-                )
-            if _overlaps(weight):
-                raise RuntimeError(
-                    f"{self.rule}: {member.name} has elements that share memory (an expanded tensor)"
+                    f"{what} was on cpu when its state was made, and is now on {weight.device}: move the "
+                    "state with it, or make a new optimizer"
                 )
             if weight.dtype != self.dtype or weight.numel() != self.sizes[number]:
                 raise RuntimeError(
-                    f"{self.rule}: {member.name} was of type {self.dtype} with "
-                    f"{self.sizes[number]} elements when its state was made, and is now "
-                    f"{weight.dtype} with {weight.numel()}"
+                    f"{what} was of type {self.dtype} with {self.sizes[number]} elements when its state was "
+                    f"made, and is now {weight.dtype} with {weight.numel()}"
                 )
-            if weight.device.type != "cpu":
+            if weight.numel() > 0 and pointers[number] == 0:
                 raise RuntimeError(
-                    f"{self.rule}: {member.name} was on cpu when its state was made, and is now on "
-                    f"{weight.device}: move the state with it, or make a new optimizer"
+                    f"{what} has {weight.numel()} elements and no memory (its storage was freed or resized)"
                 )
+            if _overlaps(weight):
+                raise RuntimeError(f"{what} has elements that share memory (an expanded tensor)")
             # Coordinates of a unit are in row-major order, whatever the memory format.
             if not (weight.is_contiguous() if self.unit_rule else _is_dense(weight)):
                 copy = weight.contiguous()

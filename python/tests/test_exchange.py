@@ -389,6 +389,43 @@ def test_parameters_that_moved_or_changed_between_steps() -> None:
     optimizer.step()
 
 
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@rules
+def test_other_views_of_the_same_memory_are_named(
+    cls: Any, options: dict[str, Any], backend: str
+) -> None:
+    """The pointer is what it was; the kernels must not go by it alone."""
+    for view in (lambda data: data[:4], lambda data: data.view(torch.bfloat16)):
+        p = nn.Parameter(torch.ones(8))
+        optimizer = cls([("w", p)], **options, backend=backend)
+        p.grad = torch.ones(8)
+        optimizer.step()
+        memory = p.data
+        before, p.grad = memory.clone(), None
+        p.data = view(memory)
+        p.grad = torch.ones_like(p)
+        with pytest.raises(RuntimeError, match="'w' was .*float32.*8 elements.* now "):
+            optimizer.step()
+        assert torch.equal(memory, before)
+
+
+@pytest.mark.skipif(not TORCH2, reason="torch 1.13 cannot swap the memory of a parameter")
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+def test_a_model_that_moved_is_named(backend: str) -> None:
+    model = make_model()
+    optimizer = tandem.DiagonalTO(model.named_parameters(), lr=0.1, backend=backend)
+    train(model, optimizer, batches(2))
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        model.to("meta")
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    for p in model.parameters():
+        p.grad = torch.empty_like(p)
+    with pytest.raises(RuntimeError, match="'0.weight' was .*on cpu .*is now .*on meta"):
+        optimizer.step()
+
+
 def test_memory_that_was_freed_is_named() -> None:
     p = nn.Parameter(torch.ones(1000))
     optimizer = tandem.DiagonalTO([("w", p)], lr=0.1)
