@@ -291,6 +291,8 @@ class Plan:
 
         if param.is_complex() or not param.is_floating_point():
             raise refuse(f"is of type {param.dtype}, expected floating point")
+        if param.layout != torch.strided:
+            raise refuse(f"is {param.layout}, expected a dense tensor")
         if backend == "fused" and not _runs_fused(param, backend):
             raise refuse(
                 f"is {param.dtype} on {param.device}, and the fused backend takes float, double and "

@@ -129,6 +129,13 @@ def test_gradients_that_no_rule_can_take_are_refused_by_name() -> None:
     with pytest.raises(RuntimeError, match="'phase' is of type torch.complex64"):
         optimizer.step()
 
+    scattered = nn.Parameter(torch.eye(3).to_sparse())
+    for backend in ("auto", "foreach"):
+        optimizer = tandem.DiagonalTO([("sparse", scattered)], backend=backend)
+        scattered.grad = torch.eye(3).to_sparse()
+        with pytest.raises(RuntimeError, match="'sparse' is torch.sparse_coo, expected a dense"):
+            optimizer.step()
+
     expanded = nn.Parameter(torch.ones(1).expand(3))
     optimizer = tandem.DiagonalTO([("wide", expanded)])
     expanded.grad = torch.ones(3)
