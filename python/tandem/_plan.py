@@ -471,14 +471,14 @@ class Plan:
         sums: list[Any] = [part.gather() for part in self.parts]
         of_batches = [batch.gather() for batch in self.batches]
         checked = [one[0] for part, one in zip(self.parts, sums) if part.checks]
-        # The one look at devices.
-        looks = [one[0] for batch, one in zip(self.batches, of_batches) if batch.checks]
-        checked += [float(one) for one in looks]
+        found = self._found(of_batches)
+        if found is not None:
+            checked.append(float(found))  # the one look at devices
         if self.exchange.is_needed:
             rows = [torch.tensor(one, dtype=torch.float64) for one in sums] + of_batches
             bad = torch.tensor(float(any(checked)), dtype=torch.float64)
-            found = self.exchange(rows, bad if self.exchange.agree else None)
-            checked = [] if found is None else [float(found)]
+            verdict = self.exchange(rows, bad if self.exchange.agree else None)
+            checked = [] if verdict is None else [float(verdict)]
             sums = [row.tolist() for row in rows[: len(sums)]]
             of_batches = rows[len(sums) :]
         if any(checked) and self._decide(optimizer, gradients, checked, ""):
@@ -496,6 +496,14 @@ class Plan:
         for batch in self.batches:
             batch.apply(totals[id(batch)], None)
         return True
+
+    def _found(self, rows: Sequence[Tensor]) -> Optional[Tensor]:
+        """Not 0 where a batch has found a gradient that is not finite; None where none has looked."""
+        found: Optional[Tensor] = None
+        for batch, row in zip(self.batches, rows):
+            if batch.checks:
+                found = row[0] if found is None else found + row[0].to(found.device)
+        return found
 
     def _decide(
         self, optimizer: Any, gradients: Gradients, found: Sequence[float], message: str
@@ -545,10 +553,7 @@ class Plan:
                 optimizer, [gradients[place] for place in self._gradients_of[id(batch)]]
             )
         rows = [batch.gather() for batch in self.batches]
-        looks = [row[0] for batch, row in zip(self.batches, rows) if batch.checks]
-        found: Optional[Tensor] = None
-        for one in looks:
-            found = one if found is None else found + one.to(found.device)
+        found = self._found(rows)
         if self.exchange.is_needed:
             found = self.exchange(rows, found)
         if found is not None:

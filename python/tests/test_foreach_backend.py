@@ -243,6 +243,28 @@ def test_meta(cls: type[tandem.Optimizer], options: dict[str, Any], on_nonfinite
                 assert array.shape in (p.shape, ())
 
 
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 cannot count operations")
+@pytest.mark.parametrize("on_nonfinite, looks", [("raise", 1), ("skip", 1), ("ignore", 0)])
+def test_a_step_looks_at_the_device_once(on_nonfinite: str, looks: int) -> None:
+    """However many groups there are."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Count(TorchDispatchMode):
+        reads = 0
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.reads += function is torch.ops.aten._local_scalar_dense.default
+            return function(*args, **(kwargs or {}))
+
+    model = make_model()
+    groups = [{"params": [p], "lr": 0.01 * (n + 1)} for n, p in enumerate(model.parameters())]
+    optimizer = tandem.AdamTO(groups, backend="foreach", on_nonfinite=on_nonfinite)
+    train(model, optimizer, batches(2))
+    with Count() as count:
+        optimizer.step()
+    assert count.reads == looks
+
+
 # ---- torch.compile -----------------------------------------------------------------------------
 
 
