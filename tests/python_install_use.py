@@ -110,11 +110,24 @@ def no_lab() -> None:
         raise AssertionError("tandem.lab is there")
 
 
+def names() -> None:
+    """What is installed is listed, and nothing else: a star import works, and tools that look at a module."""
+    import inspect
+
+    found = {name for name, _ in inspect.getmembers(tandem)}
+    assert set(tandem.__all__) <= found, set(tandem.__all__) - found
+    everything: dict = {}
+    exec("from tandem import *", everything)
+    assert ("DiagonalTO" in everything) == ("torch" in sys.argv), sorted(everything)
+    assert ("lab" in everything) == ("lab" in sys.argv), sorted(everything)
+
+
 def main() -> None:
     is_installed()
     # lab first: it looks whether torch was imported.
     for part in sorted(sys.argv[1:], key=lambda part: part == "torch"):
         {"torch": torch, "no-torch": no_torch, "lab": lab, "no-lab": no_lab}[part]()
+    names()
     print("used", tandem.__version__, "in", sys.prefix, *sys.argv[1:])
 
 

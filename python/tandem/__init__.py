@@ -10,6 +10,8 @@ laboratory for arrays, works without it.
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 from ._rules import RULES
@@ -29,7 +31,12 @@ _OF_OPTIM = (
     "NonFiniteGradient",
     "StateError",
 )
-__all__ = [*_OF_OPTIM, *_MODULES, "__version__"]
+# What is here, so that `from tandem import *` and tools that go over a module's names work without the rest.
+__all__ = ["__version__"]
+if importlib.util.find_spec("torch") is not None:
+    __all__ += [*_OF_OPTIM, "optim", "reference"]
+if pathlib.Path(__file__).with_name("lab").joinpath("__init__.py").exists():
+    __all__ += ["lab"]
 
 
 def _module(name: str) -> Any:

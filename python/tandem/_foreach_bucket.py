@@ -48,7 +48,7 @@ def sum_type(device: torch.device) -> torch.dtype:
 def rate(bucket: Bucket, value: Any) -> Number:
     """An option as a Python number; a tensor stays one if nothing may be read on the host."""
     if isinstance(value, Tensor) and bucket.capturable:
-        return value.to(device=bucket.device, dtype=sum_type(bucket.device))
+        return value.to(device=bucket.device, dtype=sum_type(bucket.device)).reshape(())
     return float(value)
 
 

@@ -109,9 +109,10 @@ def _scalars(bucket: Bucket, sums: Tensor, s: Tensor) -> _Scalars:
         change, most = (c_rate * q * ww).abs(), alpha * s.abs()
         c_rate = torch.where(change > most, c_rate * most / change, c_rate)
     numbers: list[Number] = [s, s + c_rate * q * ww, a_rate * s, c_rate * q, beta]
+    numbers = [cast(number, bucket.compute_type) for number in numbers]
     if not bucket.capturable and bucket.device.type == "cpu":
         return _Scalars(*map(float, numbers))  # arguments cost less than operands
-    return _Scalars(*(cast(number, bucket.compute_type) for number in numbers))
+    return _Scalars(*numbers)
 
 
 def _move(

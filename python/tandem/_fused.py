@@ -36,6 +36,9 @@ _GROWING = ("history", "products", "weights_at", "row_facts")
 _DIAGNOSTICS = ("residual_norm", "gradient_norm", "delta")
 
 
+_VERSION_OF = operator.attrgetter("_version")
+
+
 class Stale(Exception):
     """States are not what a part was made for: somebody else has changed them."""
 
@@ -67,7 +70,7 @@ def _overlaps(tensor: Tensor) -> bool:
 
 
 def obstacle(param: Tensor, gradient: Tensor) -> str:
-    """Why the kernels cannot step on a parameter that they are meant for, or ""."""
+    """Why no rule can step on a parameter with this gradient, or ""."""
     if gradient.layout != torch.strided:
         return "has a sparse gradient, expected a dense one"
     if gradient.device != param.device:
@@ -85,11 +88,20 @@ def obstacle(param: Tensor, gradient: Tensor) -> str:
         same = _sharding.placements(param) == _sharding.placements(gradient)
         param = _sharding.local(param)
         gradient = _sharding.local(gradient) if same else param
-    if param.numel() > 0 and (param.data_ptr() == 0 or gradient.data_ptr() == 0):
+    on_meta = param.device.type == "meta"  # which has no memory
+    if not on_meta and param.numel() > 0 and 0 in (param.data_ptr(), gradient.data_ptr()):
         return f"has {param.numel()} elements and no memory (its storage was freed or resized)"
     if _overlaps(param):
         return "has elements that share memory (an expanded tensor)"
     return ""
+
+
+def _versions(arrays: Sequence[Tensor]) -> list[int]:
+    """Autograd's counts of writes, which those of the kernels do not move; none of inference mode's."""
+    try:
+        return list(map(_VERSION_OF, arrays))
+    except RuntimeError:
+        return []
 
 
 def _in_order(parts: Any) -> list[Any]:
@@ -138,6 +150,7 @@ class Part:
         self._weight_pointers: list[int] = []
         self._arrays: dict[str, list[Tensor]] = {}
         self._array_pointers: dict[str, list[int]] = {}
+        self._array_versions: dict[str, list[int]] = {}
         self._strides: list[tuple[int, ...]] = []
         self._plain = False  # all weights are contiguous
         self._copies: list[Any] = []  # what a step works on in the place of other tensors
@@ -285,9 +298,12 @@ class Part:
         ]
         self.states = states
         first = states[0]
-        if not first or len({state.get("step") for state in states}) > 1:
+        if not first or "step" not in first or len({state.get("step") for state in states}) > 1:
             raise Stale
         carried = [first.get(key) for key in self._carried]
+        if None in carried:
+            key = self._carried[carried.index(None)]
+            raise StateError(f"{self.rule}: {self.members[0].name}: the state has no '{key}'")
         expected = (first["step"], *carried)
         if expected != self._expected:
             self.scalars["step"] = int(first["step"]) + 1
@@ -310,15 +326,25 @@ class Part:
                     self._room(needs)
                     self._bind_unit(needs)
             return
+        known = "sums_known" in self.scalars
         for place, (name, key) in enumerate(self.keys.items()):
-            arrays = [state[key] for state in states]
+            arrays = [state.get(key) for state in states]
+            missing = [one is None for one in arrays]
+            if any(missing):
+                number = missing.index(True)
+                raise StateError(f"{self.rule}: {self.members[number].name}: the state has no '{key}'")
             if self.sharded:
                 arrays = [_sharding.local(one) for one in arrays]
+            if known and (versions := _versions(arrays)) != self._array_versions.get(name):
+                self._array_versions[name] = versions
+                self.scalars["sums_known"] = 0  # somebody has written to them
             pointers = list(map(Tensor.data_ptr, arrays))
             if pointers == self._array_pointers.get(name) and all(
                 map(operator.is_, arrays, self._arrays[name])
             ):
                 continue
+            if known:
+                self.scalars["sums_known"] = 0
             for number, one in enumerate(arrays):
                 arrays[number] = self._usable_array(number, key, one, states[number])
             self._arrays[name] = arrays
@@ -362,6 +388,8 @@ class Part:
         pointers = list(map(Tensor.data_ptr, weights))
         if (
             pointers == self._weight_pointers
+            and list(map(Tensor.numel, weights)) == self.sizes
+            and all([weight.dtype is self.dtype for weight in weights])
             and not self._write_back
             and (
                 all(map(Tensor.is_contiguous, weights))
@@ -372,26 +400,23 @@ class Part:
             return
         self._strides, self._write_back, used = [], [], []
         for number, (member, weight) in enumerate(zip(self.members, weights)):
-            if weight.numel() > 0 and pointers[number] == 0:
+            what = f"{self.rule}: {member.name}"
+            if weight.device.type != "cpu":
                 raise RuntimeError(
-                    f"{self.rule}: {member.name} has {weight.numel()} elements and no memory (its "
-                    "storage was freed or resized)"
-                )
-            if _overlaps(weight):
-                raise RuntimeError(
-                    f"{self.rule}: {member.name} has elements that share memory (an expanded tensor)"
+                    f"{what} was on cpu when its state was made, and is now on {weight.device}: move the "
+                    "state with it, or make a new optimizer"
                 )
             if weight.dtype != self.dtype or weight.numel() != self.sizes[number]:
                 raise RuntimeError(
-                    f"{self.rule}: {member.name} was of type {self.dtype} with "
-                    f"{self.sizes[number]} elements when its state was made, and is now "
-                    f"{weight.dtype} with {weight.numel()}"
+                    f"{what} was of type {self.dtype} with {self.sizes[number]} elements when its state was "
+                    f"made, and is now {weight.dtype} with {weight.numel()}"
                 )
-            if weight.device.type != "cpu":
+            if weight.numel() > 0 and pointers[number] == 0:
                 raise RuntimeError(
-                    f"{self.rule}: {member.name} was on cpu when its state was made, and is now on "
-                    f"{weight.device}: move the state with it, or make a new optimizer"
+                    f"{what} has {weight.numel()} elements and no memory (its storage was freed or resized)"
                 )
+            if _overlaps(weight):
+                raise RuntimeError(f"{what} has elements that share memory (an expanded tensor)")
             # Coordinates of a unit are in row-major order, whatever the memory format.
             if not (weight.is_contiguous() if self.unit_rule else _is_dense(weight)):
                 copy = weight.contiguous()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import warnings
 from collections import defaultdict
 from copy import deepcopy
@@ -40,6 +41,22 @@ def _is_captured() -> bool:
     if hasattr(compiler, "is_compiling") and compiler.is_compiling():
         return True
     return torch.cuda.is_available() and torch.cuda.is_current_stream_capturing()
+
+
+def _own(rate: Rate) -> Rate:
+    """A rate that does not move where schedulers write to a tensor."""
+    return rate.detach().clone() if isinstance(rate, Tensor) else rate
+
+
+def _callers_level() -> int:
+    """What warnings.warn takes as stacklevel to name the line outside this package and torch.optim."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if not module.startswith((f"{__package__}.", "torch.")):
+            break
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class Diagnostics(NamedTuple):
@@ -130,13 +147,13 @@ class Optimizer(torch.optim.Optimizer):
             warnings.warn(
                 f"{type(self).__name__} has no {', '.join(map(repr, unknown))}, which a parameter group "
                 f"sets; its options are {', '.join(sorted(_options.READERS[self.rule]))}",
-                stacklevel=4,
+                stacklevel=_callers_level(),
             )
         merged = {**self.defaults, **group}
         if self.rule == "momentum" and "dampening" not in group:
             merged["dampening"] = _state.fixed(self.rule, merged)["dampening"]
         if merged.get("schedule_all"):
-            group.setdefault("first_lr", merged["lr"])
+            group.setdefault("first_lr", _own(merged["lr"]))
         Settings(self.rule, {**merged, **group})  # raises for what cannot be
         if self.rule == "momentum":
             group["dampening"] = merged["dampening"]
@@ -203,9 +220,13 @@ class Optimizer(torch.optim.Optimizer):
             return {}
         moved = {}
         for number, settings in enumerate(self._settings):
+            kind, plan = settings.kind, self._plan
+            self._plan = None  # where this raises
             changed = settings.look()
             if changed is None or changed:
                 moved[number] = changed
+            if settings.kind == kind:
+                self._plan = plan
         return moved
 
     def rates(self) -> list[dict[str, float]]:
@@ -255,7 +276,8 @@ class Optimizer(torch.optim.Optimizer):
                 )
             self._step_here(gradients)
             return
-        if self._plan is None or not self._plan.fits(self, gradients):
+        plan = self._plan
+        if plan is None or not plan.is_capturable or not plan.fits(self, gradients):
             self._make_plan(gradients)
         assert self._plan is not None
         self._plan.step_without_waiting(self, gradients)
@@ -263,6 +285,10 @@ class Optimizer(torch.optim.Optimizer):
     @_eager
     def _make_plan(self, gradients: list[Optional[Tensor]]) -> None:
         self._read_groups()
+        for group in self.param_groups:  # some may have become so since
+            if group["params"] and not isinstance(group["skipped_steps"], Tensor):
+                device = group["params"][0].device
+                group["skipped_steps"] = torch.tensor(group["skipped_steps"], device=device)
         self._plan = Plan(self, self._settings, gradients)
 
     @_eager
@@ -345,6 +371,7 @@ class Optimizer(torch.optim.Optimizer):
         Raises ValueError (StateError where the state itself is at fault) and changes nothing where
         it is of another rule, other groups or other parameters.
         """
+        state_dict = dict(state_dict)  # the caller's stays as it is, whatever hooks do
         for hook in getattr(self, "_optimizer_load_state_dict_pre_hooks", {}).values():
             changed = hook(self, state_dict)
             state_dict = state_dict if changed is None else changed
@@ -369,6 +396,7 @@ class Optimizer(torch.optim.Optimizer):
             )
             if found is not None:
                 state[param] = found
+        self._check_units(state, groups)
         self.__setstate__({"state": state, "param_groups": groups})
         for hook in getattr(self, "_optimizer_load_state_dict_post_hooks", {}).values():
             hook(self)
@@ -389,16 +417,33 @@ class Optimizer(torch.optim.Optimizer):
         if self.rule == "momentum" and "dampening" not in saved:
             group["dampening"] = _state.fixed(self.rule, group)["dampening"]
         if group.get("schedule_all"):
-            group.setdefault("first_lr", group["lr"])
+            group.setdefault("first_lr", _own(group["lr"]))
         counter = group["skipped_steps"]
-        if group["capturable"] != isinstance(counter, Tensor) and own["params"]:
-            group["skipped_steps"] = (
-                torch.tensor(int(counter), device=own["params"][0].device)
-                if group["capturable"]
-                else int(counter)
-            )
+        if not group["capturable"]:
+            group["skipped_steps"] = int(counter)
+        elif own["params"]:
+            device = own["params"][0].device
+            group["skipped_steps"] = torch.as_tensor(counter, dtype=torch.int64).to(device)
         Settings(self.rule, dict(group))  # raises for what cannot be
         return group
+
+    def _check_units(
+        self, state: dict[Any, Any], groups: list[dict[str, Any]], where: str = ""
+    ) -> None:
+        """Raises StateError where a matrix of Full-TO or Block-TO is missing or of another size."""
+        if not _state.has_unit(self.rule):
+            return
+        units: dict[Any, list[tuple[str, Tensor]]] = {}
+        for number, group in enumerate(groups):
+            scope = group.get("scope", "tensor")  # that of blocks
+            for index, param in enumerate(group["params"]):
+                if state.get(param):
+                    of = {"whole": (), "group": (number,), "tensor": (number, index)}[scope]
+                    units.setdefault(of, []).append((self._name_of(number, index), param))
+        for members in units.values():
+            name, first = members[0]
+            elements = sum(param.numel() for _, param in members)
+            _state.check_unit(self.rule, state[first], elements, where + name)
 
     def _check_groups(self, saved_groups: list[dict[str, Any]]) -> None:
         if len(saved_groups) != len(self.param_groups):
@@ -449,6 +494,7 @@ class Optimizer(torch.optim.Optimizer):
             )
             if loaded is not None:
                 state[param] = loaded
+        self._check_units(state, self.param_groups, f"{path}: ")
         self.state = state
         for group in self.param_groups:
             group["epoch"] = found.epoch

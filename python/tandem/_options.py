@@ -19,7 +19,7 @@ def _number(what: str, most: float = math.inf) -> Reader:
     def read(value: Any) -> str:
         try:
             number = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RuntimeError):  # of torch: on no device that has values
             raise TypeError(f"{what} must be a number, but got {type(value).__name__}") from None
         if not 0.0 <= number < most:
             raise ValueError(f"Invalid {what}: {number}")
@@ -135,10 +135,16 @@ def check(rule: str, group: dict[str, Any]) -> dict[str, str]:
     """The options of a parameter group as texts. Raises TypeError and ValueError for those that
     cannot be. Tensors of a group that is captured are not looked into."""
     captured = bool(group.get("capturable"))
-    return {
-        name: "0" if captured and hasattr(group[name], "device") else read(group[name])
-        for name, read in READERS[rule].items()
-    }
+    texts: dict[str, str] = {}
+    for name, read in READERS[rule].items():
+        value = group[name]
+        if not (captured and hasattr(value, "numel")):
+            texts[name] = read(value)
+        elif value.numel() == 1:
+            texts[name] = "0"
+        else:
+            raise TypeError(f"{name} must be a number, but got a tensor with {value.numel()} elements")
+    return texts
 
 
 def core_options(rule: str, texts: dict[str, str]) -> dict[str, str]:

@@ -10,8 +10,8 @@ from typing import Any, Optional, Sequence
 import torch
 from torch import Tensor
 
-from . import _foreach, _fused, _lists, _sharding, _state
-from ._core import NonFiniteGradient
+from . import _foreach, _fused, _lists, _rounding, _sharding, _state
+from ._core import NonFiniteGradient, StateError
 from ._fused import Member
 from ._rules import RULES
 
@@ -23,10 +23,33 @@ def _runs_fused(param: Tensor, backend: str) -> bool:
     return able and backend != "foreach"
 
 
-def _count(state: Optional[dict[str, Any]]) -> int:
+def _count(state: Optional[dict[str, Any]], name: str) -> int:
     """Steps that a parameter has made."""
-    step = state["step"] if state else 0
+    if not state:
+        return 0
+    if not isinstance(state, dict) or "step" not in state:
+        raise StateError(f"{name}: the state has no 'step'")
+    step = state["step"]
     return 0 if isinstance(step, Tensor) and step.device.type == "meta" else int(step)
+
+
+def _kind(param: Tensor) -> tuple[torch.device, torch.dtype, int]:
+    return param.device, param.dtype, param.numel()
+
+
+def _is_plain_pair(param: Tensor, gradient: Tensor) -> bool:
+    """Whether a gradient is surely one that can be used: the usual case, told at little cost."""
+    return (
+        type(gradient) is Tensor
+        and gradient.layout == torch.strided
+        and gradient.shape == param.shape
+        and gradient.dtype == param.dtype
+        and gradient.device == param.device
+        and not _sharding.is_sharded(param)
+        and param.is_contiguous()
+        and param.data_ptr() != 0
+        and gradient.data_ptr() != 0
+    )
 
 
 class ForeachPart:
@@ -43,6 +66,7 @@ class ForeachPart:
         self.rule, self.members, self.shards = rule, list(members), shards
         self.settings = [settings[member.group] for member in members]
         self.params = [member.param for member in members]
+        self.groups = [member.group for member in members]
         first = self.settings[0]
         self.capturable: bool = first.capturable
         self.checks = first.on_nonfinite != "ignore"
@@ -52,7 +76,10 @@ class ForeachPart:
         ]
         self.keys = tuple(_state.array_keys(rule).values())
         self.carried = tuple(_state.scalar_keys(rule))
-        self.kinds = [(param.device, param.dtype) for param in self.params]
+        self.kinds = [_kind(param) for param in self.params]
+        self.state_types = [
+            _state.state_type(param, one.group) for param, one in zip(self.params, self.settings)
+        ]
 
     def configure(self, settings: Sequence[Any], moved: dict[int, Any]) -> None:
         """Options are looked up in every step."""
@@ -63,24 +90,26 @@ class ForeachPart:
             for param, new in zip(self.params, self.new_states)
         ]
         first = self.states[0]
-        for member, kind in zip(self.members, self.kinds):
-            found = (member.param.device, member.param.dtype)
-            if found != kind:
-                raise RuntimeError(
-                    f"{self.rule}: {member.name} was {kind[1]} on {kind[0]} when its state was made, and "
-                    f"is now {found[1]} on {found[0]}: move the state with it, or make a new optimizer"
-                )
-        options = []
-        for one in self.settings:
+        if not first and not self.capturable:
+            raise _fused.Stale
+        if not _lists.is_compiling():  # which guards what it has seen, and has no memory
+            self._look_at_tensors(gradients)
+        options: dict[int, dict[str, Any]] = {}
+        for number, one in zip(self.groups, self.settings):
+            if number in options:
+                continue
             if self.capturable:
-                options.append({**one.group, **one.rates_now()})
+                options[number] = {**one.group, **one.rates_now()}
             else:
-                options.append(one.options_at(int(first["step"]) + 1))
+                options[number] = self._options_at(one, int(first["step"]) + 1)
         unit: Any = None
-        if self.rule == "full-to":
-            unit = first.setdefault("unit", {})
-        elif self.rule == "block-to":
-            unit = [state.setdefault("unit", {}) for state in self.states]
+        if _state.has_unit(self.rule):
+            owners = self.states if self.rule == "block-to" else [first]
+            for member, new, state in zip(self.members, self.new_states, owners):
+                if new is None and not state.get("unit"):
+                    raise StateError(f"{member.name}: the state has no 'unit'")
+            units = [state.setdefault("unit", {}) for state in owners]
+            unit = units if self.rule == "block-to" else units[0]
         self.bucket = _foreach.Bucket(
             self.rule,
             [_sharding.local(param) for param in self.params],
@@ -90,14 +119,88 @@ class ForeachPart:
             ],
             {key: [_sharding.local(state[key]) for state in self.states] for key in self.keys},
             unit,
-            options,
+            [options[number] for number in self.groups],
             first["step"] + 1,
             self.settings[0].group["epoch"],
             {key: first[key] for key in self.carried},
         )
 
+    def _options_at(self, settings: Any, step: int) -> dict[str, Any]:
+        """Raises RuntimeError for a rate that torch's operations would refuse half way."""
+        options: dict[str, Any] = settings.options_at(step)
+        dtype = _rounding.compute_type(self.params[0].dtype)
+        for name in settings.core_rates:
+            rate = float(options[name])
+            if not rate <= torch.finfo(dtype).max:
+                raise RuntimeError(
+                    f"{self.rule}: {name} = {rate} in step {step}, epoch {options['epoch']}, expected a "
+                    f"number that {dtype} can hold; weights and state are unchanged"
+                )
+        return options
+
+    def _look_at_tensors(self, gradients: Gradients) -> None:
+        """Raises RuntimeError and StateError for what torch's operations would fail on half way."""
+        if not self.capturable and len({state.get("step") for state in self.states}) > 1:
+            raise _fused.Stale
+        counters = ("step", *self.carried)
+        for number, (param, gradient, state) in enumerate(zip(self.params, gradients, self.states)):
+            if (
+                _kind(param) != self.kinds[number]
+                or not (gradient is None or _is_plain_pair(param, gradient))
+                or not all([key in state for key in counters])
+                or not self._are_plain(param, state, self.state_types[number])
+            ):
+                self._complain(number, gradient, state)
+
+    def _are_plain(self, param: Tensor, state: dict[str, Any], wanted: torch.dtype) -> bool:
+        """Whether the arrays of a state are as they should be."""
+        try:
+            arrays = [state[key] for key in self.keys]
+            return all(
+                [
+                    array.shape == param.shape
+                    and array.dtype == wanted
+                    and array.device == param.device
+                    for array in arrays
+                ]
+            )
+        except (AttributeError, KeyError):
+            return False
+
+    def _complain(self, number: int, gradient: Optional[Tensor], state: dict[str, Any]) -> None:
+        """Says what is wrong with a parameter, if anything is: sharded ones are not plain."""
+        param, what = self.params[number], f"{self.rule}: {self.members[number].name}"
+        found, kind = _kind(param), self.kinds[number]
+        if found != kind:
+            raise RuntimeError(
+                f"{what} was {kind[1]} on {kind[0]} with {kind[2]} elements when its state was made, "
+                f"and is now {found[1]} on {found[0]} with {found[2]}: move the state with it, or "
+                "make a new optimizer"
+            )
+        reason = _fused.obstacle(param, gradient) if gradient is not None else ""
+        if reason:
+            raise RuntimeError(f"{what} {reason}")
+        missing = [key for key in ("step", *self.carried, *self.keys) if key not in state]
+        if missing:
+            raise StateError(f"{what}: the state has no {', '.join(map(repr, missing))}")
+        wanted = (param.shape, self.state_types[number], param.device)
+        for key in self.keys:
+            array = state[key]
+            held = type(array).__name__
+            if isinstance(array, Tensor):
+                if (array.shape, array.dtype, array.device) == wanted:
+                    continue
+                held = f"{list(array.shape)} of {array.dtype} on {array.device}"
+            raise StateError(
+                f"{what}: its state '{key}' is {held}, expected {list(wanted[0])} of {wanted[1]} on "
+                f"{wanted[2]}"
+            )
+
     def gather(self) -> Tensor:
-        return _foreach.gather(self.bucket)
+        try:
+            return _foreach.gather(self.bucket)
+        except StateError as error:
+            raise StateError(f"{self.members[0].name}: {error}") from None
 
     def apply(self, sums: Tensor, ok: Optional[Tensor]) -> None:
         _foreach.apply(self.bucket, sums, ok)
@@ -144,7 +247,7 @@ class Plan:
             if gradient is None or member.param.numel() == 0:
                 continue
             self._check(member, gradient)
-            self._normalise(optimizer.state.get(member.param))
+            self._normalise(member, optimizer.state.get(member.param))
             stepped.append(member)
         #: Parts of one unit share their sums: by number.
         self.units: list[list[Any]] = []
@@ -163,6 +266,7 @@ class Plan:
             any(one.on_nonfinite != "ignore" for one in settings),
             optimizer._ranks,
         )
+        self.is_capturable = all(one.capturable for one in settings)
         self._alone = len(every) == 1 and bool(self.parts) and not self.exchange.is_needed
 
     # ---- Who steps with whom ---------------------------------------------------------------------
@@ -187,13 +291,14 @@ class Plan:
 
         if param.is_complex() or not param.is_floating_point():
             raise refuse(f"is of type {param.dtype}, expected floating point")
+        if param.layout != torch.strided:
+            raise refuse(f"is {param.layout}, expected a dense tensor")
         if backend == "fused" and not _runs_fused(param, backend):
             raise refuse(
                 f"is {param.dtype} on {param.device}, and the fused backend takes float, double and "
                 'bfloat16 on cpu; backend="foreach" takes all'
             )
-        reason = _fused.obstacle(param, gradient) if param.device.type != "meta" else ""
-        if reason:
+        if reason := _fused.obstacle(param, gradient):
             raise refuse(reason)
         if not _sharding.is_sharded(param):
             return
@@ -212,13 +317,18 @@ class Plan:
                 f"tensors: {why}. Elementwise rules and RankOneTO work on shards"
             )
 
-    def _normalise(self, state: Optional[dict[str, Any]]) -> None:
-        """Counters of torch's own optimizers are tensors; here they are where steps are captured."""
-        if not state or any(one.capturable for one in self.settings):
+    def _normalise(self, member: Member, state: Optional[dict[str, Any]]) -> None:
+        """Counters are tensors where steps are captured, and numbers elsewhere, also of states that come from
+        torch's own optimizers."""
+        _count(state, member.name)  # raises where there is none
+        if not state:
             return
+        captured = self.settings[member.group].capturable
         for key in ("step", *_state.scalar_keys(self.rule)):
             value = state.get(key)
-            if isinstance(value, Tensor) and value.device.type != "meta":
+            if captured and isinstance(value, (int, float)):
+                state[key] = _state.counter(value, member.param)
+            elif not captured and isinstance(value, Tensor) and value.device.type != "meta":
                 state[key] = float(value) if key == "mu_product" else int(value)
 
     def _units(
@@ -258,6 +368,13 @@ class Plan:
                 for member in scope
                 if (member.param.requires_grad or has_gradient(member)) and member.param.numel() > 0
             ]
+        counts = [_count(optimizer.state.get(member.param), member.name) for member in begun]
+        for member, count in zip(begun, counts):
+            if count != counts[0]:
+                raise StateError(
+                    f"{self.rule}: {begun[0].name} has made {counts[0]} steps by its state, and "
+                    f"{member.name} {count}: parameters that share one matrix are stepped together"
+                )
         known = {id(member.param) for member in begun}
         for member in scope:
             if has_gradient(member) and member.param.numel() > 0 and id(member.param) not in known:
@@ -295,7 +412,7 @@ class Plan:
             fused = _runs_fused(member.param, self.settings[member.group].backend)
             key: Any = (fused, cut)
             if not whole:
-                steps = _count(optimizer.state.get(member.param))
+                steps = _count(optimizer.state.get(member.param), member.name)
                 key = (*key, member.group, member.param.dtype, member.param.device, steps)
             parts.setdefault(key, []).append(member)
             shards[key] = cut
@@ -354,14 +471,14 @@ class Plan:
         sums: list[Any] = [part.gather() for part in self.parts]
         of_batches = [batch.gather() for batch in self.batches]
         checked = [one[0] for part, one in zip(self.parts, sums) if part.checks]
-        # The one look at devices.
-        looks = [one[0] for batch, one in zip(self.batches, of_batches) if batch.checks]
-        checked += [float(one) for one in looks]
+        found = self._found(of_batches)
+        if found is not None:
+            checked.append(float(found))  # the one look at devices
         if self.exchange.is_needed:
             rows = [torch.tensor(one, dtype=torch.float64) for one in sums] + of_batches
             bad = torch.tensor(float(any(checked)), dtype=torch.float64)
-            found = self.exchange(rows, bad if self.exchange.agree else None)
-            checked = [] if found is None else [float(found)]
+            verdict = self.exchange(rows, bad if self.exchange.agree else None)
+            checked = [] if verdict is None else [float(verdict)]
             sums = [row.tolist() for row in rows[: len(sums)]]
             of_batches = rows[len(sums) :]
         if any(checked) and self._decide(optimizer, gradients, checked, ""):
@@ -379,6 +496,14 @@ class Plan:
         for batch in self.batches:
             batch.apply(totals[id(batch)], None)
         return True
+
+    def _found(self, rows: Sequence[Tensor]) -> Optional[Tensor]:
+        """Not 0 where a batch has found a gradient that is not finite; None where none has looked."""
+        found: Optional[Tensor] = None
+        for batch, row in zip(self.batches, rows):
+            if batch.checks:
+                found = row[0] if found is None else found + row[0].to(found.device)
+        return found
 
     def _decide(
         self, optimizer: Any, gradients: Gradients, found: Sequence[float], message: str
@@ -428,10 +553,7 @@ class Plan:
                 optimizer, [gradients[place] for place in self._gradients_of[id(batch)]]
             )
         rows = [batch.gather() for batch in self.batches]
-        looks = [row[0] for batch, row in zip(self.batches, rows) if batch.checks]
-        found: Optional[Tensor] = None
-        for one in looks:
-            found = one if found is None else found + one.to(found.device)
+        found = self._found(rows)
         if self.exchange.is_needed:
             found = self.exchange(rows, found)
         if found is not None:

@@ -23,7 +23,9 @@ def compute_type(stored: torch.dtype) -> torch.dtype:
 
 def widen(arrays: Tensors, dtype: torch.dtype, copy: bool) -> Tensors:
     """The arrays themselves where they have this type already, unless a copy is asked for."""
-    return [array.to(dtype, copy=copy) for array in arrays]
+    return [
+        array if array.dtype == dtype and not copy else array.to(dtype, copy=copy) for array in arrays
+    ]
 
 
 def store(

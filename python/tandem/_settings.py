@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Optional
 
+import torch
 from torch import Tensor
 
 from . import _core, _options, _state
@@ -27,6 +28,8 @@ class Settings:
             if isinstance(value, Tensor):
                 # On a device that is not to be waited for, the tensor itself is the value.
                 values[number] = id(value) if self.group["capturable"] else float(value)
+            elif isinstance(value, list):  # which may be changed in place
+                values[number] = tuple(value)
         values.append(self.group.get("first_lr"))
         return tuple(values)
 
@@ -51,6 +54,13 @@ class Settings:
         self._put_rates(changed)
         self._seen = now
         return changed
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What decides by what, and with whom, the parameters are stepped: for another one a plan is made
+        anew. Other options are taken over by the plan there is."""
+        checks = self.on_nonfinite != "ignore"
+        return self.backend, self.capturable, self.scope, self.narrow, checks
 
     def read(self, now: Optional[tuple[Any, ...]] = None) -> None:
         group, rule = self.group, self.rule
@@ -103,8 +113,11 @@ class Settings:
                 f"schedule_all moves alpha and beta as a scheduler moves lr, which is the schedule "
                 f"{lr!r} here: give alpha and beta schedules as well"
             )
-        factor: Any = lr / first if isinstance(lr, Tensor) and group["capturable"] else None
-        if factor is None:
+        factor: Any
+        if isinstance(lr, Tensor) and group["capturable"]:
+            first = torch.as_tensor(first, device=lr.device)
+            factor = torch.where(first != 0, lr / first, torch.ones_like(lr))
+        else:
             factor = float(lr) / float(first) if float(first) != 0 else 1.0
         for name in ("alpha", "beta"):
             if isinstance(group[name], str):

@@ -82,15 +82,18 @@ def state_type(parameter: Tensor, group: Group) -> torch.dtype:
     return torch.float64 if parameter.dtype == torch.float64 else torch.float32
 
 
+def counter(value: float, parameter: Tensor) -> Tensor:
+    """A number of a state where steps are captured."""
+    return torch.full((), float(value), dtype=torch.float32, device=parameter.device)
+
+
 def new_state(rule: str, parameter: Tensor, group: Group) -> dict[str, Any]:
     """As before the first step. Arrays lie in memory as the parameter does; a sharded parameter has a
     sharded state."""
     state: dict[str, Any] = {"step": 0, **scalar_keys(rule)}
     if group["capturable"]:
         for key, value in state.items():
-            state[key] = torch.full(
-                (), float(value), dtype=torch.float32, device=parameter.device
-            )
+            state[key] = counter(value, parameter)
     start = float(group["initial_accumulator_value"]) if rule == "adagrad" else 0.0
     for key in array_keys(rule).values():
         state[key] = torch.full_like(
@@ -101,6 +104,9 @@ def new_state(rule: str, parameter: Tensor, group: Group) -> dict[str, Any]:
         )
     return state
 
+
+#: torch's SGD, which is all of these, keeps no count.
+_NOT_COUNTED = ("sgd", "momentum", "nesterov")
 
 # ---- States that are loaded ----------------------------------------------------------------------
 
@@ -173,14 +179,13 @@ def loaded_state(
             f"{name}: the state has {unknown}, which {RULES[rule].class_name} does not have; it has "
             f"{sorted(known)}"
         )
-    missing = sorted(arrays - set(saved))
+    counted = () if rule in _NOT_COUNTED else ("step",)
+    missing = sorted({*counted, *arrays, *scalars} - set(saved))
     if missing:
-        raise StateError(f"{name}: the state has no {missing}")
-    if rule in ("adam", "adamw", "nadamw", "adam-to", "full-to") and "step" not in saved:
-        raise StateError(f"{name}: the state has no 'step'")
+        raise StateError(f"{name}: the state has no {', '.join(map(repr, missing))}")
     state: dict[str, Any] = {"step": _count(saved.get("step", 0), f"{name}: step")}
-    for key, initial in scalars.items():
-        value = saved.get(key, initial)
+    for key in scalars:
+        value = saved[key]
         if key == "c_known":
             state[key] = _count(value, f"{name}: {key}", 2)
             continue
@@ -196,10 +201,29 @@ def loaded_state(
         state["unit"] = _unit(saved["unit"], f"{name}: unit", parameter)
     if group["capturable"]:
         for key in ("step", *scalars):
-            state[key] = torch.full(
-                (), float(state[key]), dtype=torch.float32, device=parameter.device
-            )
+            state[key] = counter(state[key], parameter)
     return state
+
+
+def check_unit(rule: str, state: dict[str, Any], elements: int, name: str) -> None:
+    """Raises StateError where a unit over so many weights, whose first parameter has this state, lacks its
+    matrix or has one of another size."""
+    unit = state.get("unit")
+    if not unit:
+        raise StateError(f"{name}: the state has no 'unit'")
+    sizes = {"b": elements}
+    if rule == "full-to":
+        if not unit.get("dense", 1):
+            return  # a history, which grows
+        sizes["A"] = elements**2
+    else:
+        block = max(1, min(_count(unit.get("block", 0), f"{name}: unit.block"), elements))
+        sizes["A"] = elements // block * block**2 + (elements % block) ** 2
+    for key, size in sizes.items():
+        array = unit.get(key)
+        if not isinstance(array, Tensor) or array.numel() != size:
+            found = f"has {array.numel()} elements" if isinstance(array, Tensor) else "is missing"
+            raise StateError(f"{name}: unit.{key} {found}, expected {size}")
 
 
 def for_tensors(state: dict[str, Any], visit: Callable[[Tensor], None]) -> None:

@@ -92,7 +92,7 @@ class FullTO(Optimizer):
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "full-to"
@@ -162,7 +162,7 @@ class DiagonalTO(Optimizer):
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "diag-to"
@@ -224,7 +224,7 @@ class RankOneTO(Optimizer):
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "ro-to"
@@ -284,7 +284,7 @@ class BlockTO(Optimizer):
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "block-to"
@@ -353,7 +353,7 @@ class AdamTO(Optimizer):
         A scheduler that moves lr moves alpha and beta by the same factor, as the paper's decay
         does.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "adam-to"
@@ -399,7 +399,7 @@ class SGD(Optimizer):
     weight_decay
         Adds `weight_decay * w` to the gradient, as torch does.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "sgd"
@@ -447,7 +447,7 @@ class Momentum(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "momentum"
@@ -498,7 +498,7 @@ class Nesterov(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "nesterov"
@@ -550,7 +550,7 @@ class Adagrad(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "adagrad"
@@ -603,7 +603,7 @@ class RMSProp(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "rmsprop"
@@ -656,7 +656,7 @@ class Adam(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "adam"
@@ -713,7 +713,7 @@ class NAdamW(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "nadamw"
@@ -767,7 +767,7 @@ class AdamW(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "adamw"
@@ -818,7 +818,7 @@ class Lion(Optimizer):
         Of the noise of stochastic rounding, which depends on it, the step, the array and the
         element's number, and on nothing else.
     params, on_nonfinite, maximize, backend, capturable, stochastic_rounding, seed
-        As of all, see Optimizer.
+        As in every optimizer here: see Optimizer.
     """
 
     rule = "lion"

@@ -61,7 +61,7 @@ def train(
         loss.backward()
         optimizer.step()
         each()
-        losses.append(float(loss))
+        losses.append(float(loss.detach()))
     return losses
 
 

@@ -234,6 +234,27 @@ def test_a_state_that_others_write_is_honoured(cls: Any, options: dict[str, Any]
         assert torch.equal(weights(a), weights(b)), t
 
 
+@pytest.mark.parametrize("in_place", [True, False])
+@rules
+def test_other_numbers_in_the_state_are_honoured(
+    cls: Any, options: dict[str, Any], in_place: bool
+) -> None:
+    """As if they had been loaded: nothing that a rule has derived from the old ones is left."""
+    data = batches(10)
+    a, b = make_model(), make_model()
+    touched, loaded = cls(a.parameters(), **options), cls(b.parameters(), **options)
+    train(a, touched, data[:5])
+    for state in touched.state.values():
+        for key, value in state.items():
+            if torch.is_tensor(value):
+                state[key] = value.mul_(1.5) if in_place else value * 1.5
+    b.load_state_dict(a.state_dict())
+    loaded.load_state_dict(copy.deepcopy(touched.state_dict()))
+    train(a, touched, data[5:])
+    train(b, loaded, data[5:])
+    assert torch.equal(weights(a), weights(b))
+
+
 def test_states_of_the_wrong_kind_are_named() -> None:
     model = make_model()
     optimizer = tandem.DiagonalTO(model.named_parameters(), lr=0.1)
@@ -253,6 +274,88 @@ def test_states_of_the_wrong_kind_are_named() -> None:
     optimizer.state[model[0].weight]["a"] = good.t().contiguous().t()
     optimizer.step()
     assert optimizer.state[model[0].weight]["a"].is_contiguous()
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@pytest.mark.parametrize("cls", [tandem.FullTO, tandem.BlockTO])
+def test_half_a_matrix_is_refused(cls: Any, backend: str, tmp_path: Any) -> None:
+    model = make_model()
+    optimizer = cls(model.named_parameters(), lr=0.01, backend=backend)
+    train(model, optimizer, batches(3))
+    before = str(optimizer.state_dict())
+
+    def without_unit(state: Any) -> None:
+        del state["unit"]
+
+    for damage, text in (
+        (without_unit, "'0.weight': the state has no 'unit'"),
+        (lambda state: state["unit"].pop("b"), "'0.weight': unit.b is missing, expected"),
+        (lambda state: state["unit"].update(A=torch.ones(5)), "'0.weight': unit.A has 5 elements"),
+    ):
+        saved = copy.deepcopy(optimizer.state_dict())
+        damage(saved["state"][0])
+        with pytest.raises(tandem.StateError, match=text):
+            optimizer.load_state_dict(saved)
+        assert str(optimizer.state_dict()) == before
+    # In place, where nothing was loaded.
+    without_unit(optimizer.state[model[0].weight])
+    weights_before = weights(model)
+    with pytest.raises(tandem.StateError, match="'0.weight': the state has no 'unit'"):
+        optimizer._forget()
+        optimizer.step()
+    assert torch.equal(weights(model), weights_before)
+    optimizer.save_state(tmp_path / "half.safetensors")
+    other = cls(model.named_parameters(), lr=0.01, backend=backend)
+    with pytest.raises(tandem.StateError, match="half.safetensors: parameter '0.weight'"):
+        other.load_state(tmp_path / "half.safetensors")
+    assert not other.state
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@rules
+def test_half_a_state_is_named(cls: Any, options: dict[str, Any], backend: str) -> None:
+    """Each of its keys in turn, in a dictionary that is loaded and in optimizer.state itself."""
+    model = make_model()
+    optimizer = cls(model.named_parameters(), **{**options, "backend": backend})
+    train(model, optimizer, batches(3))
+    first = model[0].weight
+    good, before = copy.deepcopy(optimizer.state_dict()), weights(model)
+    for key in good["state"][0]:
+        saved = copy.deepcopy(good)
+        del saved["state"][0][key]
+        if key != "step" or cls not in (tandem.SGD, tandem.Momentum, tandem.Nesterov):
+            with pytest.raises(tandem.StateError, match=f"'0.weight'.*'{key}'"):
+                optimizer.load_state_dict(saved)
+        held = optimizer.state[first].pop(key)
+        if len(optimizer.state[first]) > 0:  # else it is a new one
+            with pytest.raises(tandem.StateError, match=f"'0.weight'.*'{key}'"):
+                optimizer.step()
+        assert torch.equal(weights(model), before), key
+        optimizer.state[first][key] = held
+    optimizer.step()
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@pytest.mark.parametrize("cls", [tandem.RankOneTO, tandem.FullTO])
+def test_counts_that_differ_in_one_matrix(cls: Any, backend: str) -> None:
+    model = make_model()
+    optimizer = cls(model.named_parameters(), lr=0.01, backend=backend)
+    train(model, optimizer, batches(3))
+    before = weights(model)
+    optimizer.state[model[2].bias]["step"] = 7
+    with pytest.raises(tandem.StateError, match="'0.weight' has made 3 steps .* '2.bias' 7"):
+        optimizer.step()
+    assert torch.equal(weights(model), before)
+
+
+def test_counters_on_the_device_of_the_parameters() -> None:
+    """Of a checkpoint that was read into other memory."""
+    options: Any = {"capturable": True, "on_nonfinite": "skip"}
+    here = nn.Parameter(torch.ones(2))
+    saved = tandem.SGD([here], lr=0.1, **options).state_dict()
+    there = tandem.SGD([nn.Parameter(torch.ones(2, device="meta"))], lr=0.1, **options)
+    there.load_state_dict(saved)
+    assert there.param_groups[0]["skipped_steps"].device.type == "meta"
 
 
 def test_parameters_that_moved_or_changed_between_steps() -> None:
@@ -284,6 +387,43 @@ def test_parameters_that_moved_or_changed_between_steps() -> None:
     weight.data = kept
     weight.grad = torch.ones_like(weight)
     optimizer.step()
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@rules
+def test_other_views_of_the_same_memory_are_named(
+    cls: Any, options: dict[str, Any], backend: str
+) -> None:
+    """The pointer is what it was; the kernels must not go by it alone."""
+    for view in (lambda data: data[:4], lambda data: data.view(torch.bfloat16)):
+        p = nn.Parameter(torch.ones(8))
+        optimizer = cls([("w", p)], **options, backend=backend)
+        p.grad = torch.ones(8)
+        optimizer.step()
+        memory = p.data
+        before, p.grad = memory.clone(), None
+        p.data = view(memory)
+        p.grad = torch.ones_like(p)
+        with pytest.raises(RuntimeError, match="'w' was .*float32.*8 elements.* now "):
+            optimizer.step()
+        assert torch.equal(memory, before)
+
+
+@pytest.mark.skipif(not TORCH2, reason="torch 1.13 cannot swap the memory of a parameter")
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+def test_a_model_that_moved_is_named(backend: str) -> None:
+    model = make_model()
+    optimizer = tandem.DiagonalTO(model.named_parameters(), lr=0.1, backend=backend)
+    train(model, optimizer, batches(2))
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    try:
+        model.to("meta")
+    finally:
+        torch.__future__.set_swap_module_params_on_conversion(False)
+    for p in model.parameters():
+        p.grad = torch.empty_like(p)
+    with pytest.raises(RuntimeError, match="'0.weight' was .*on cpu .*is now .*on meta"):
+        optimizer.step()
 
 
 def test_memory_that_was_freed_is_named() -> None:

@@ -210,6 +210,19 @@ def test_tensor_lr(cls: type[tandem.Optimizer], options: dict[str, Any]) -> None
     assert both(cls, {**options, "lr": lr}, torch.float64, 20) < 1e-11
 
 
+@every_rule
+def test_a_rate_in_a_tensor_of_one_dimension(
+    cls: type[tandem.Optimizer], options: dict[str, Any]
+) -> None:
+    plain, captured = make_model(), make_model()
+    train(plain, make(cls, plain, options), batches(5))
+    more = {"lr": torch.tensor([options["lr"]]), "capturable": True, "on_nonfinite": "skip"}
+    train(captured, make(cls, captured, {**options, **more}), batches(5))
+    assert distance(captured, plain) < 1e-5
+    with pytest.raises(TypeError, match="lr must be a number.*2 elements"):
+        make(cls, captured, {**options, **more, "lr": torch.ones(2)})
+
+
 @pytest.mark.parametrize("on_nonfinite", ["skip", "ignore"])
 @every_rule
 def test_meta(cls: type[tandem.Optimizer], options: dict[str, Any], on_nonfinite: str) -> None:
@@ -228,6 +241,28 @@ def test_meta(cls: type[tandem.Optimizer], options: dict[str, Any], on_nonfinite
             if isinstance(array, Tensor):
                 assert array.device.type == "meta"
                 assert array.shape in (p.shape, ())
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 cannot count operations")
+@pytest.mark.parametrize("on_nonfinite, looks", [("raise", 1), ("skip", 1), ("ignore", 0)])
+def test_a_step_looks_at_the_device_once(on_nonfinite: str, looks: int) -> None:
+    """However many groups there are."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Count(TorchDispatchMode):
+        reads = 0
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.reads += function is torch.ops.aten._local_scalar_dense.default
+            return function(*args, **(kwargs or {}))
+
+    model = make_model()
+    groups = [{"params": [p], "lr": 0.01 * (n + 1)} for n, p in enumerate(model.parameters())]
+    optimizer = tandem.AdamTO(groups, backend="foreach", on_nonfinite=on_nonfinite)
+    train(model, optimizer, batches(2))
+    with Count() as count:
+        optimizer.step()
+    assert count.reads == looks
 
 
 # ---- torch.compile -----------------------------------------------------------------------------
@@ -270,6 +305,27 @@ def test_compile(cls: type[tandem.Optimizer], options: dict[str, Any]) -> None:
     assert distance(ours, expected) < 1e-6
     assert distance(ours, make_model()) > 1e-3
     assert [float(state["step"]) for state in optimizer.state.values()] == [12.0] * 4
+
+
+@pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.compile")
+@every_rule
+def test_compile_without_graph_breaks(
+    cls: type[tandem.Optimizer], options: dict[str, Any]
+) -> None:
+    """All of a step but the first, which makes the state."""
+    import torch._dynamo
+
+    torch._dynamo.reset()
+    more = {"capturable": True, "on_nonfinite": "skip"}
+    models = [make_model() for _ in range(2)]
+    optimizers = [make(cls, m, {**options, "lr": torch.tensor(options["lr"])}, **more) for m in models]
+    whole = torch.compile(optimizers[0].step, backend="eager", fullgraph=True)
+    for number, batch in enumerate(batches(4)):
+        for model, optimizer in zip(models, optimizers):
+            optimizer.zero_grad()
+            loss_of(model, batch).backward()
+            (whole if optimizer is optimizers[0] and number > 0 else optimizer.step)()
+    assert distance(*models) < 1e-6
 
 
 @pytest.mark.skipif(not TORCH_2, reason="torch 1.13 has no torch.compile")
@@ -397,3 +453,62 @@ def test_nonfinite_gradients_raise(cls: type[tandem.Optimizer], options: dict[st
     optimizer = make(cls, model, options, backend="foreach", on_nonfinite="skip")
     optimizer.step()
     assert torch.equal(weights(model), before) and optimizer.skipped_steps == 1
+
+
+def free(tensor: Tensor) -> None:
+    storage = tensor.untyped_storage() if TORCH_2 else tensor.storage()
+    storage.resize_(0)
+
+
+BAD: dict[str, tuple[Any, type[Exception], str]] = {
+    "a sparse gradient": (
+        lambda p, _: setattr(p, "grad", torch.ones(4, 2).to_sparse()),
+        RuntimeError,
+        "'w' has a sparse gradient",
+    ),
+    "another size": (
+        lambda p, _: (setattr(p, "data", torch.ones(5, 2)), setattr(p, "grad", torch.ones(5, 2))),
+        RuntimeError,
+        "'w' was .* with 8 elements .* is now .* with 10",
+    ),
+    "another type": (
+        lambda p, _: (setattr(p, "data", p.data.double()), setattr(p, "grad", p.data)),
+        RuntimeError,
+        "'w' was torch.float32 .* is now torch.float64",
+    ),
+    "a gradient without memory": (lambda p, _: free(p.grad), RuntimeError, "'w' has 8 .*no memory"),
+    "a parameter without memory": (lambda p, _: free(p.data), RuntimeError, "'w' has 8 .*no memory"),
+    "a state of another shape": (
+        lambda p, state: state.update(exp_avg=torch.ones(7)),
+        tandem.StateError,
+        "'w': its state 'exp_avg' is .7. of torch.float32",
+    ),
+    "a state of another type": (
+        lambda p, state: state.update(exp_avg=torch.ones(4, 2).double()),
+        tandem.StateError,
+        "'w': its state 'exp_avg' is .* torch.float64",
+    ),
+    "half a state": (
+        lambda p, state: state.pop("exp_avg_sq"),
+        tandem.StateError,
+        "'w': the state has no 'exp_avg_sq'",
+    ),
+}
+
+
+@pytest.mark.parametrize("capturable", [False, True])
+@pytest.mark.parametrize("what", BAD)
+def test_what_changed_since_the_last_step_is_named(what: str, capturable: bool) -> None:
+    """The parameter before it stays as it was."""
+    change, kind, text = BAD[what]
+    first, second = nn.Parameter(torch.ones(3)), nn.Parameter(torch.ones(4, 2))
+    options = {"capturable": True, "on_nonfinite": "skip"} if capturable else {}
+    optimizer = tandem.Adam([("v", first), ("w", second)], lr=0.1, backend="foreach", **options)
+    first.grad, second.grad = torch.ones(3), torch.ones(4, 2)
+    optimizer.step()
+    change(second, optimizer.state[second])
+    before, state = first.detach().clone(), copy.deepcopy(optimizer.state[first])
+    with pytest.raises(kind, match=text):
+        optimizer.step()
+    assert torch.equal(first.detach(), before)
+    assert str(optimizer.state[first]) == str(state)

@@ -58,6 +58,58 @@ def test_one_cycle_equals_torchs() -> None:
     torch.testing.assert_close(weights(a), weights(b), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+@rules
+def test_a_check_that_is_asked_for_later(cls: Any, options: dict[str, Any], backend: str) -> None:
+    model = make_model()
+    optimizer = cls(model.parameters(), **options, backend=backend, on_nonfinite="ignore")
+    train(model, optimizer, batches(2))
+    before = weights(model)
+    optimizer.param_groups[0]["on_nonfinite"] = "raise"
+    model[0].bias.grad[0] = float("nan")
+    with pytest.raises(tandem.NonFiniteGradient, match="parameter 1 of group 0.*element 0"):
+        optimizer.step()
+    assert torch.equal(weights(model), before)
+    optimizer.param_groups[0]["on_nonfinite"] = "ignore"
+    optimizer.step()
+    assert not torch.equal(weights(model), before)
+
+
+@rules
+def test_the_backend_changes_between_steps(cls: Any, options: dict[str, Any]) -> None:
+    """To torch's operations, to steps that could be captured, and back."""
+    if cls is tandem.FullTO:
+        options = {**options, "form": "dense"}
+    data = batches(9, torch.float64)
+    a, b = make_model(torch.float64), make_model(torch.float64)
+    plain = cls(a.parameters(), **options, on_nonfinite="skip")
+    changed = cls(b.parameters(), **options, on_nonfinite="skip")
+    train(a, plain, data)
+    group = changed.param_groups[0]
+    for number, (backend, capturable) in enumerate(
+        [("foreach", False), ("auto", True), ("fused", False)]
+    ):
+        group.update(backend=backend, capturable=capturable)
+        train(b, changed, data[3 * number : 3 * number + 3])
+        kind = torch.Tensor if capturable else int
+        assert all(isinstance(state["step"], kind) for state in changed.state.values())
+    torch.testing.assert_close(weights(a), weights(b), rtol=1e-5, atol=1e-6)
+    assert all(state["step"] == 9 for state in changed.state.values())
+
+
+def test_betas_in_a_list_may_change_in_place() -> None:
+    a, b = make_model(), make_model()
+    changed = tandem.Adam(a.parameters(), lr=0.01, betas=[0.9, 0.999])
+    other = tandem.Adam(b.parameters(), lr=0.01)
+    for model, optimizer in ((a, changed), (b, other)):
+        train(model, optimizer, batches(2))
+    changed.param_groups[0]["betas"][0] = 0.5
+    other.param_groups[0]["betas"] = (0.5, 0.999)
+    for model, optimizer in ((a, changed), (b, other)):
+        train(model, optimizer, batches(2))
+    assert torch.equal(weights(a), weights(b))
+
+
 @pytest.mark.parametrize("cls", [tandem.Momentum, tandem.Nesterov])
 def test_cycles_of_momentum(cls: Any) -> None:
     model = make_model()
@@ -86,8 +138,10 @@ def test_trainable_rules_take_cycles_without_cycle_momentum(cls: Any) -> None:
 
 def test_unknown_keys_in_a_group_are_told() -> None:
     p, q = nn.Parameter(torch.ones(2)), nn.Parameter(torch.ones(2))
-    with pytest.warns(UserWarning, match="DiagonalTO has no 'alhpa'.*alpha"):
+    with pytest.warns(UserWarning, match="DiagonalTO has no 'alhpa'.*alpha") as told:
         tandem.DiagonalTO([{"params": [p], "alhpa": 0.5}])
+        tandem.DiagonalTO([p]).add_param_group({"params": [q], "alhpa": 0.5})
+    assert [warning.filename for warning in told] == [__file__] * 2
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         optimizer = tandem.DiagonalTO([{"params": [p], "name": "first", "weight_decay": 0.1}])
@@ -160,6 +214,45 @@ def test_a_tensor_as_lr_moves_as_a_number_does() -> None:
         scheduler = lr_scheduler.StepLR(optimizer, 3, 0.5)
         train(model, optimizer, data, scheduler.step)
     torch.testing.assert_close(weights(a), weights(b), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("capturable", [False, True])
+def test_schedule_all_follows_a_tensor(capturable: bool) -> None:
+    """A scheduler of torch 2 writes to the tensor itself."""
+    p = nn.Parameter(torch.ones(2))
+    lr = torch.tensor(0.2, dtype=torch.float64)
+    optimizer = tandem.DiagonalTO(
+        [p],
+        lr=lr,
+        alpha=0.1,
+        beta=0.4,
+        schedule_all=True,
+        capturable=capturable,
+        on_nonfinite="skip",
+    )
+    again = tandem.DiagonalTO([p], schedule_all=True)
+    again.load_state_dict(optimizer.state_dict())
+    for one in (optimizer, again):
+        group = one.param_groups[0]
+        group["lr"].mul_(0.5)
+        assert one.rates()[0]["alpha"] == pytest.approx(0.05)
+        assert one.rates()[0]["beta"] == pytest.approx(0.2)
+        group["lr"].mul_(2.0)
+
+
+@torch2
+def test_hooks_leave_the_dictionary_that_is_loaded() -> None:
+    model = make_model()
+    optimizer = tandem.Adam(model.parameters())
+
+    def other_groups(_: Any, state_dict: Any) -> None:
+        state_dict["param_groups"] = [{**state_dict["param_groups"][0], "lr": 0.5}]
+
+    optimizer.register_load_state_dict_pre_hook(other_groups)
+    saved = optimizer.state_dict()
+    optimizer.load_state_dict(saved)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    assert saved["param_groups"][0]["lr"] == 0.001
 
 
 @torch2

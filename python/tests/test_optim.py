@@ -228,7 +228,7 @@ def test_a_state_dict_that_does_not_fit_is_refused_and_changes_nothing() -> None
 
     damaged = copy.deepcopy(before)
     del damaged["state"][1]["a"]
-    refused(damaged, "'0.bias'", "no ['a']")
+    refused(damaged, "'0.bias'", "no 'a'")
     damaged = copy.deepcopy(before)
     damaged["state"][0]["a"] = damaged["state"][0]["a"].double()
     refused(damaged, "'0.weight'", "float64")
@@ -279,7 +279,7 @@ def test_closure(cls: Any, options: dict[str, Any]) -> None:
             loss.backward()
             return loss
 
-        assert float(optimizer.step(closure)) > 0
+        assert float(optimizer.step(closure).detach()) > 0
     assert torch.equal(weights(a), weights(b))
 
 

@@ -24,6 +24,8 @@ def parameter(*values: float) -> nn.Parameter:
         (tandem.DiagonalTO, {"lr": math.nan}, ValueError, "Invalid learning rate: nan"),
         (tandem.DiagonalTO, {"lr": "fast"}, ValueError, "learning rate must be a number or a sch.*fast"),
         (tandem.DiagonalTO, {"lr": None}, TypeError, "learning rate must be a number"),
+        (tandem.DiagonalTO, {"lr": torch.ones(2)}, TypeError, "learning rate must be a number"),
+        (tandem.DiagonalTO, {"lr": torch.ones((), device="meta")}, TypeError, "learning rate must be"),
         (tandem.DiagonalTO, {"alpha": -0.1}, ValueError, "Invalid alpha value: -0.1"),
         (tandem.DiagonalTO, {"beta": math.inf}, ValueError, "Invalid beta value: inf"),
         (tandem.DiagonalTO, {"normalize": "yes"}, TypeError, "normalize must be a bool"),
@@ -127,6 +129,13 @@ def test_gradients_that_no_rule_can_take_are_refused_by_name() -> None:
     with pytest.raises(RuntimeError, match="'phase' is of type torch.complex64"):
         optimizer.step()
 
+    scattered = nn.Parameter(torch.eye(3).to_sparse())
+    for backend in ("auto", "foreach"):
+        optimizer = tandem.DiagonalTO([("sparse", scattered)], backend=backend)
+        scattered.grad = torch.eye(3).to_sparse()
+        with pytest.raises(RuntimeError, match="'sparse' is torch.sparse_coo, expected a dense"):
+            optimizer.step()
+
     expanded = nn.Parameter(torch.ones(1).expand(3))
     optimizer = tandem.DiagonalTO([("wide", expanded)])
     expanded.grad = torch.ones(3)
@@ -172,11 +181,12 @@ def test_names_that_are_missing() -> None:
     assert optimizer.param_groups[0]["param_names"][0] == "0.weight"
 
 
-def test_rates_that_grew_without_end_change_nothing() -> None:
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+def test_rates_that_grew_without_end_change_nothing(backend: str) -> None:
     """A scheduler's rate that float weights cannot take, of two tensors with states of their own."""
-    for rule in (tandem.DiagonalTO, tandem.AdamW):
+    for rule in (tandem.DiagonalTO, tandem.AdamW, tandem.RankOneTO, tandem.BlockTO):
         model = torch.nn.Linear(3, 2)
-        optimizer = rule(model.parameters(), lr=0.1)
+        optimizer = rule(model.parameters(), lr=0.1, backend=backend)
         for param in model.parameters():
             param.grad = torch.ones_like(param)
         optimizer.step()
@@ -194,3 +204,16 @@ def test_rates_that_grew_without_end_change_nothing() -> None:
             assert all(map(torch.equal, before, model.parameters()))
         optimizer.param_groups[0]["lr"] = 0.1
         optimizer.step()
+
+
+@pytest.mark.parametrize("backend", ["fused", "foreach"])
+def test_rank_one_that_diverges_is_no_error(backend: str) -> None:
+    """Its scalars are doubles, and grow beyond what a float holds."""
+    torch.manual_seed(0)
+    p = nn.Parameter(10 * torch.randn(20000))
+    optimizer = tandem.RankOneTO([p], lr=1e-6, alpha=0.01, backend=backend)
+    p.grad = 0.01 * torch.randn(20000)
+    for _ in range(20):
+        optimizer.step()
+    assert not torch.isfinite(p).any()
+    assert optimizer.state[p]["step"] == 20
