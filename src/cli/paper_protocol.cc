@@ -140,6 +140,9 @@ class Search {
   }
 
   void show() const {
+    if (const report::Table joint = paper::joint_table(searches_, 12); joint.rows() > 0) {
+      print_result("{}\n", joint.terminal());
+    }
     for (const paper::ProtocolSearch& search : searches_) {
       print_result("{}\n{}\n", paper::nearest_table(search, 12).terminal(),
                    paper::cells_table(search).terminal());

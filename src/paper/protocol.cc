@@ -199,6 +199,26 @@ double distance_of_zeros(const ProtocolScore& score) {
   return zeros.distance;
 }
 
+std::vector<JointScore> joint_scores(const std::vector<std::vector<ProtocolScore>>& by_data) {
+  std::map<Protocol, std::vector<double>> shares;
+  for (const auto& scores : by_data) {
+    for (const ProtocolScore& score : scores) {
+      shares[score.protocol].push_back(score.distance / distance_of_zeros(score));
+    }
+  }
+  std::vector<JointScore> all;
+  for (auto& [protocol, each] : shares) {
+    if (each.size() < by_data.size()) continue;
+    double squares = 0;
+    for (const double share : each) squares += share * share;
+    const double joint = std::sqrt(squares / static_cast<double>(each.size()));
+    all.push_back({protocol, std::move(each), joint});
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const JointScore& a, const JointScore& b) { return a.joint < b.joint; });
+  return all;
+}
+
 std::optional<OrderTest> order_test(const std::vector<ProtocolScore>& scores) {
   if (scores.empty()) return std::nullopt;
   std::vector<double> lambdas;

@@ -4,6 +4,7 @@
 // reported and how settings are chosen follow from the same runs.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -29,6 +30,8 @@ struct Protocol {
   study::ReportLoss report = study::ReportLoss::total;
   std::size_t epochs = 0;
   Selection selection = Selection::one_seed;
+
+  friend auto operator<=>(const Protocol&, const Protocol&) = default;
 };
 
 /// One of the paper's cells beside ours.
@@ -67,6 +70,17 @@ std::vector<ProtocolScore> score_protocols(const study::StudySpec& spec,
 
 /// The distance of a table of zeros: what a protocol has to beat.
 double distance_of_zeros(const ProtocolScore& score);
+
+/// One protocol on several data sets, which the paper ran alike.
+struct JointScore {
+  Protocol protocol;
+  std::vector<double> shares = {};  // distance over that of zeros, a data set each
+  double joint = 0;                 // root of the mean of their squares
+};
+
+/// By rising joint distance, the protocols that all of these searches tried: none where their data
+/// sets have other options.
+std::vector<JointScore> joint_scores(const std::vector<std::vector<ProtocolScore>>& by_data);
 
 /// How often a protocol would be as near as the nearest is, had the paper's lambdas other rho: its rows
 /// are put into every order.

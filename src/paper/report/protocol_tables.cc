@@ -237,6 +237,32 @@ Table budget_table(const std::vector<BudgetRow>& rows) {
   return table;
 }
 
+Table joint_table(const std::vector<ProtocolSearch>& searches, std::size_t most) {
+  std::vector<Table::Column> columns{{"loss"},      {"reported"},
+                                     {"inputs"},    {"epochs", Align::right},
+                                     {"chosen on"}, {"together", Align::right}};
+  std::vector<std::vector<ProtocolScore>> by_data;
+  for (std::size_t i = 0; i < std::min<std::size_t>(2, searches.size()); ++i) {
+    by_data.push_back(searches[i].scores);
+    columns.push_back({searches[i].data, Align::right});
+  }
+  Table table(columns);
+  if (by_data.size() < 2) return table;
+  for (const JointScore& score : joint_scores(by_data)) {
+    if (table.rows() == most) break;
+    const Protocol& one = score.protocol;
+    std::vector<std::string> line{problems::loss_name(one.loss),
+                                  report_text(one.report),
+                                  options_text(one),
+                                  std::to_string(one.epochs),
+                                  selection_text(one.selection),
+                                  fmt::format("{:.2f}", score.joint)};
+    for (const double share : score.shares) line.push_back(fmt::format("{:.2f}", share));
+    table.add(std::move(line));
+  }
+  return table;
+}
+
 Table protocol_csv(const std::vector<ProtocolSearch>& searches) {
   Table table({{"data"},
                {"loss"},
@@ -308,6 +334,13 @@ std::string protocol_page(const std::vector<ProtocolSearch>& searches, const std
       "the reported loss and this choice follow from the same runs. The more protocols are tried, "
       "the nearer the nearest is by chance.\n",
       command, note, note.empty() ? "" : "\n\n");
+  if (const Table joint = joint_table(searches, 12); joint.rows() > 0) {
+    page += fmt::format(
+        "\n## {} and {} together\n\nThe same protocol on both: its distance on each over that of a "
+        "table of zeros, and the root of the mean of their squares. Below 1 is nearer than "
+        "zeros.\n\n{}",
+        searches[0].data, searches[1].data, joint.markdown());
+  }
   for (const ProtocolSearch& search : searches) {
     page += fmt::format("\n## {}\n\n{}\n\n### The nearest protocols\n\n{}\n", search.data,
                         protocol_verdict(search), nearest_table(search, 12).markdown());

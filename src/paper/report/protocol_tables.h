@@ -46,6 +46,9 @@ report::Table epochs_table(const ProtocolSearch& search, const Protocol& protoco
 report::Table momentum_table(const ProtocolSearch& search);
 /// What is left at an equal number of settings.
 report::Table budget_table(const std::vector<BudgetRow>& rows);
+/// The protocols that are nearest on the first two data sets together, NSL-KDD and CovType, whose
+/// protocols are the same. Empty where one of them was not searched.
+report::Table joint_table(const std::vector<ProtocolSearch>& searches, std::size_t most);
 /// Every protocol and cell with all digits, for programs.
 report::Table protocol_csv(const std::vector<ProtocolSearch>& searches);
 /// What was found, in sentences that say no more than the figures.

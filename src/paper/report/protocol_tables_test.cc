@@ -111,6 +111,26 @@ TEST(ProtocolTables, EqualBudgetsShowRangesAndWhatDiverged) {
   EXPECT_TRUE(has(page, "the 6 pairs of seeds")) << page;
 }
 
+TEST(ProtocolTables, TwoDataSetsAreScoredTogether) {
+  ProtocolSearch kdd = search_of(0.001);
+  ProtocolSearch covtype = search_of(0.001);
+  covtype.data = "covtype";
+  EXPECT_EQ(joint_table({kdd}, 9).rows(), 0U);
+  // Zeros are at 0.016: 0.002 and 0.012 are 1/8 and 3/4 of that.
+  kdd.scores[0].distance = 0.002;
+  covtype.scores[0].distance = 0.012;
+  covtype.scores.pop_back();  // what one of them did not try is left out
+  const report::Table table = joint_table({kdd, covtype}, 9);
+  EXPECT_EQ(table.rows(), 1U);
+  EXPECT_TRUE(has(table.markdown(),
+                  "| double-softmax | without lambda's part | bias=off | 3 | one "
+                  "seed | 0.54 | 0.12 | 0.75 |"))
+      << table.markdown();
+  EXPECT_EQ(joint_table({kdd, kdd}, 1).rows(), 1U);
+  const std::string page = protocol_page({kdd, covtype}, "", "", {});
+  EXPECT_TRUE(has(page, "## nsl-kdd and covtype together")) << page;
+}
+
 TEST(ProtocolTables, EveryCellSaysWhatAgrees) {
   ProtocolSearch search = search_of(0.001);
   ProtocolCell& cell = search.scores[0].cells[0];
