@@ -4,22 +4,18 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/machine.h"
 #include "cli/test_kdd.h"
+#include "cli/test_process.h"
 #include "cli/test_program.h"
 #include "study/test_rows.h"
 #include "tests/temp_folder.h"
@@ -119,21 +115,10 @@ TEST_F(PaperEstimators, WhatCannotBeIsRefused) {
 
 TEST_F(PaperEstimators, CtrlCEndsIt) {
   const std::string out = path("out");
-  const pid_t child = fork();
-  if (child == 0) {
-    std::freopen("/dev/null", "w", stdout);
-    std::freopen("/dev/null", "w", stderr);
-    execl(TANDEM_PROGRAM, TANDEM_PROGRAM, "paper", "estimators", "--data", "nsl-kdd", "--data-dir",
-          path("").c_str(), "--epochs", "100000000", "--out", out.c_str(), nullptr);
-    _exit(99);
-  }
-  // The folder is made once signals are caught.
-  while (!std::filesystem::exists(out)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  kill(child, SIGINT);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), kInterrupted);
+  EXPECT_EQ(exit_code_of_ctrl_c({"paper", "estimators", "--data", "nsl-kdd", "--data-dir", path(""),
+                                 "--epochs", "100000000", "--out", out},
+                                out),
+            kInterrupted);
   EXPECT_TRUE(std::filesystem::is_empty(out));
 }
 

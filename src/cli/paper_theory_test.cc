@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: MIT
 // `tandem paper theory` as a user meets it: constants of one's own, experiments, files, bad input.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <chrono>
-#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/test_process.h"
 #include "cli/test_program.h"
 #include "report/render.h"
 #include "study/test_rows.h"
@@ -207,21 +204,9 @@ TEST_F(PaperTheory, SeedsAndThreads) {
 
 TEST_F(PaperTheory, CtrlCEndsIt) {
   const std::filesystem::path out = folder_ / "out";
-  const pid_t child = fork();
-  if (child == 0) {
-    std::freopen("/dev/null", "w", stdout);
-    std::freopen("/dev/null", "w", stderr);
-    execl(TANDEM_PROGRAM, TANDEM_PROGRAM, "paper", "theory", "--steps", "100000000", "--out",
-          out.c_str(), nullptr);
-    _exit(99);
-  }
-  // The folder is made once signals are caught.
-  while (!std::filesystem::exists(out)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  kill(child, SIGINT);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), kInterrupted);
+  EXPECT_EQ(
+      exit_code_of_ctrl_c({"paper", "theory", "--steps", "100000000", "--out", out.string()}, out),
+      kInterrupted);
   EXPECT_TRUE(std::filesystem::is_empty(out));
 }
 

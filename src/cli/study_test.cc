@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 // `tandem study` as a user meets it: plans, exit codes, interruptions, kills, two at once.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
@@ -16,6 +13,7 @@
 #include <vector>
 
 #include "cli/command.h"
+#include "cli/test_process.h"
 #include "cli/test_program.h"
 #include "store/store.h"
 #include "study/load.h"
@@ -28,57 +26,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using store::Store;
-
-/// The program in a process of its own, without output.
-class Process {
- public:
-  explicit Process(const std::vector<std::string>& arguments) {
-    std::vector<char*> list{const_cast<char*>(TANDEM_PROGRAM)};
-    for (const std::string& argument : arguments)
-      list.push_back(const_cast<char*>(argument.data()));
-    list.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ != 0) return;
-    const int nothing = open("/dev/null", O_WRONLY);
-    dup2(nothing, STDOUT_FILENO);
-    dup2(nothing, STDERR_FILENO);
-    execv(TANDEM_PROGRAM, list.data());
-    _exit(99);
-  }
-  ~Process() {
-    if (!ended_) kill(pid_, SIGKILL);
-    wait();
-  }
-  Process(const Process&) = delete;
-  Process& operator=(const Process&) = delete;
-
-  void send(int signal) const {
-    if (!ended_) kill(pid_, signal);
-  }
-  /// The exit code, or minus the signal that ended it.
-  int wait() {
-    if (!ended_) waitpid(pid_, &status_, 0);
-    ended_ = true;
-    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
-  }
-  /// Whether it ended within the time.
-  bool ends_within(milliseconds time) {
-    const auto end = steady_clock::now() + time;
-    while (!ended_ && steady_clock::now() < end) {
-      if (waitpid(pid_, &status_, WNOHANG) == pid_) {
-        ended_ = true;
-      } else {
-        std::this_thread::sleep_for(milliseconds(1));
-      }
-    }
-    return ended_;
-  }
-
- private:
-  pid_t pid_ = 0;
-  int status_ = 0;
-  bool ended_ = false;
-};
 
 // 24 units, each a small part of a second.
 constexpr const char* kMany = R"(

@@ -71,7 +71,7 @@ std::span<double> SpanEstimator<T>::keep_row(bool residual, double alpha, double
 }
 
 template <class T>
-void SpanEstimator<T>::start(const Step<T>& step) {
+void SpanEstimator<T>::begin(const Step<T>& step) {
   const auto& kernels = kernels::kernels<T>();
   T* weights = new_row();
   flatten_weights(step, weights);
@@ -118,7 +118,7 @@ template <class T>
 void SpanEstimator<T>::ready(const Step<T>& step, const GatheredSums&, kernels::PassScalars<T>&) {
   const auto& kernels = kernels::kernels<T>();
   if (rows_.empty()) {
-    start(step);
+    begin(step);
   } else if (moved_) {
     rebase(step);
   }

@@ -82,7 +82,7 @@ class SpanEstimator : public TrainableEstimator<T> {
   T* row_at(std::size_t k) {
     return chunks_.part(k / rows_per_chunk_) + k % rows_per_chunk_ * dimension_;
   }
-  void start(const Step<T>& step);
+  void begin(const Step<T>& step);
   /// One more vector for what the weights are off by.
   void rebase(const Step<T>& step);
   std::uint64_t hash_weights(const Step<T>& step);

@@ -200,7 +200,13 @@ double distance_of_zeros(const ProtocolScore& score) {
 }
 
 std::vector<JointScore> joint_scores(const std::vector<std::vector<ProtocolScore>>& by_data) {
-  std::map<Protocol, std::vector<double>> shares;
+  const auto less = [](const Protocol& a, const Protocol& b) {
+    const auto fields = [](const Protocol& one) {
+      return std::tie(one.loss, one.data_options, one.report, one.epochs, one.selection);
+    };
+    return fields(a) < fields(b);
+  };
+  std::map<Protocol, std::vector<double>, decltype(less)> shares(less);
   for (const auto& scores : by_data) {
     for (const ProtocolScore& score : scores) {
       shares[score.protocol].push_back(score.distance / distance_of_zeros(score));

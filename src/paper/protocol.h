@@ -4,7 +4,6 @@
 // reported and how settings are chosen follow from the same runs.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -30,8 +29,6 @@ struct Protocol {
   study::ReportLoss report = study::ReportLoss::total;
   std::size_t epochs = 0;
   Selection selection = Selection::one_seed;
-
-  friend auto operator<=>(const Protocol&, const Protocol&) = default;
 };
 
 /// One of the paper's cells beside ours.
