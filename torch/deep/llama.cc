@@ -319,29 +319,39 @@ KeyValueCache::KeyValueCache(const llama::Config& config, std::size_t capacity) 
   }
 }
 
-at::Tensor llama_states(const llama::Config& config, const LlamaWeights& weights,
-                        const at::Tensor& tokens, KeyValueCache* cache) {
-  const std::int64_t length = tokens.size(1);
+at::Tensor llama_embedded(const LlamaWeights& weights, const at::Tensor& tokens) {
+  return weights[llama::kEmbeddingIndex].index_select(0, tokens.reshape({-1})).to(at::kFloat);
+}
+
+at::Tensor llama_layers(const llama::Config& config, const LlamaWeights& weights, at::Tensor states,
+                        std::size_t batch, std::size_t first, std::size_t last,
+                        KeyValueCache* cache) {
+  const std::int64_t length = states.size(0) / signed_size(batch);
   const std::int64_t before = cache == nullptr ? 0 : cache->length;
   const Pass pass{config,
                   weights,
-                  tokens.size(0),
+                  signed_size(batch),
                   length,
                   turns_of(config, before, length),
                   at::ones({length, before + length}, at::kBool)
                       .triu(before + 1)
                       .repeat({signed_size(config.heads / config.kv_heads), 1}),
                   cache};
-  Tensor x = weights[llama::kEmbeddingIndex].index_select(0, tokens.reshape({-1})).to(at::kFloat);
-  for (std::size_t layer = 0; layer < config.layers; ++layer) {
+  for (std::size_t layer = first; layer < last; ++layer) {
     const auto norm = [&](Part part) {
-      return rms_norm(x, pass.weight(layer, part), config.norm_epsilon);
+      return rms_norm(states, pass.weight(layer, part), config.norm_epsilon);
     };
-    x = x.add(attention(pass, layer, norm(Part::attention_norm)));
-    x = x.add(feed_forward(pass, layer, norm(Part::ffn_norm)));
+    states = states.add(attention(pass, layer, norm(Part::attention_norm)));
+    states = states.add(feed_forward(pass, layer, norm(Part::ffn_norm)));
   }
   if (cache != nullptr) cache->length += length;
-  return x;
+  return states;
+}
+
+at::Tensor llama_states(const llama::Config& config, const LlamaWeights& weights,
+                        const at::Tensor& tokens, KeyValueCache* cache) {
+  return llama_layers(config, weights, llama_embedded(weights, tokens),
+                      static_cast<std::size_t>(tokens.size(0)), 0, config.layers, cache);
 }
 
 at::Tensor llama_last_norm(const llama::Config& config, const LlamaWeights& weights,

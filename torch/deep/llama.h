@@ -32,8 +32,16 @@ struct KeyValueCache {
   std::int64_t length = 0;
 };
 
-/// What goes into the last norm: a row of `dim` for each token. `tokens` is batch x length, int64;
-/// each row is a sequence of its own. With a cache it is one sequence that goes on.
+/// What goes into the first layer: a row of `dim` for each token. `tokens` is batch x length, int64.
+at::Tensor llama_embedded(const LlamaWeights& weights, const at::Tensor& tokens);
+
+/// What goes into layer `last` (the last norm, if that is their number), from what goes into layer
+/// `first`: rows of `batch` sequences of one length. With a cache it is one sequence that goes on.
+at::Tensor llama_layers(const llama::Config& config, const LlamaWeights& weights, at::Tensor states,
+                        std::size_t batch, std::size_t first, std::size_t last,
+                        KeyValueCache* cache = nullptr);
+
+/// What goes into the last norm. Each row of `tokens` is a sequence of its own.
 at::Tensor llama_states(const llama::Config& config, const LlamaWeights& weights,
                         const at::Tensor& tokens, KeyValueCache* cache = nullptr);
 

@@ -14,12 +14,12 @@ using llama::Part;
 
 /// Floats of the activations of a micro-batch, by their width.
 struct Sizes {
-  Sizes(const llama::Config& config, const LlamaShape& shape)
-      : dim(shape.samples * shape.length * config.dim),
-        queries(shape.samples * shape.length * config.heads * config.head_dim),
-        keys(shape.samples * shape.length * config.kv_heads * config.head_dim),
-        hidden(shape.samples * shape.length * config.hidden),
-        scores(shape.samples * config.heads * shape.length * shape.length),
+  Sizes(const llama::Config& config, const LlamaShape& shape, std::size_t samples)
+      : dim(samples * shape.length * config.dim),
+        queries(samples * shape.length * config.heads * config.head_dim),
+        keys(samples * shape.length * config.kv_heads * config.head_dim),
+        hidden(samples * shape.length * config.hidden),
+        scores(samples * config.heads * shape.length * shape.length),
         rows(shape.rows * config.dim) {}
 
   std::size_t dim;
@@ -34,12 +34,16 @@ struct Sizes {
 struct Kept {
   std::size_t attention = 0;
   std::size_t feed_forward = 0;
+  bool scores = false;  // the whole of them; otherwise they are made in pieces
 };
 
 class Walk {
  public:
   Walk(const llama::Config& config, const LlamaShape& shape)
-      : config_(config), shape_(shape), sizes_(config, shape) {}
+      : config_(config),
+        shape_(shape),
+        sizes_(config, shape, shape.samples),
+        single_(config, shape, 1) {}
 
   std::size_t most_floats() {
     bool graph = shape_.trained[llama::kEmbeddingIndex];
@@ -47,11 +51,15 @@ class Walk {
     std::size_t kept = 0;
     std::size_t most = 0;
     for (std::size_t layer = 0; layer < config_.layers; ++layer) {
-      most = std::max(most, kept + forward());
       const Kept now = kept_by(layer, graph);
+      const bool alone = layer < shape_.frozen;
+      most = std::max(most, kept + forward(alone ? single_ : sizes_, now.scores));
+      if (!now.scores) in_pieces_ = std::max(in_pieces_, alone ? 1 : shape_.samples);
       kept += now.attention + now.feed_forward;
       top = now;
     }
+    // States of the frozen layers, filled up, and those of a sample.
+    if (shape_.frozen > 0) most = std::max(most, kept + 2 * sizes_.dim);
     const bool back = graph || shape_.trained[llama::norm_index(config_)];
     const std::size_t last_norm = back ? 2 * sizes_.rows : 0;
     most = std::max(most, kept + last_norm + 2 * sizes_.rows);
@@ -68,10 +76,11 @@ class Walk {
   }
 
   /// What a layer holds at its worst: its input, the norm of it, and what it computes.
-  std::size_t forward() const {
-    const Sizes& s = sizes_;
+  static std::size_t forward(const Sizes& s, bool scores) {
     const std::size_t heads = s.queries + 2 * s.keys;
-    const std::size_t attention = heads + std::max(2 * s.scores, s.scores + 2 * s.queries);
+    const std::size_t mixed = 2 * s.queries;
+    const std::size_t attention =
+        heads + (scores ? std::max(2 * s.scores, s.scores + mixed) : mixed);
     const std::size_t feed_forward = std::max(4 * s.hidden, 3 * s.hidden + s.dim);
     return 2 * s.dim + std::max(attention, feed_forward);
   }
@@ -97,7 +106,8 @@ class Walk {
     if (k) kept.attention += s.queries;
     if (q) kept.attention += s.keys;
     if (q || k) kept.attention += s.keys;
-    if (q || k || v) kept.attention += s.scores;
+    kept.scores = q || k || v;
+    if (kept.scores) kept.attention += s.scores;
     if (trained(layer, Part::wo)) kept.attention += s.queries;
     graph = q || k || v || trained(layer, Part::wo) || below;
 
@@ -128,9 +138,10 @@ class Walk {
       if (!gathered) largest = std::max(largest, piece * columns);
     }
     const std::size_t key = shape_.length * shape_.length * (config_.heads / config_.kv_heads);
-    const std::size_t keys = std::clamp<std::size_t>(kScoreBytes / sizeof(float) / key, 1,
-                                                     shape_.samples * config_.kv_heads);
-    return rows * config_.vocabulary + largest + 2 * keys * key;
+    const std::size_t keys =
+        std::clamp<std::size_t>(kScoreBytes / sizeof(float) / key, 1,
+                                std::max<std::size_t>(1, in_pieces_ * config_.kv_heads));
+    return rows * config_.vocabulary + largest + (in_pieces_ == 0 ? 0 : 2 * keys * key);
   }
 
   /// On the way back through the last layer; what it kept is let go as it was used.
@@ -159,6 +170,8 @@ class Walk {
   const llama::Config& config_;
   const LlamaShape& shape_;
   Sizes sizes_;
+  Sizes single_;
+  std::size_t in_pieces_ = 0;  // samples whose scores are made in pieces together
 };
 
 }  // namespace

@@ -13,6 +13,7 @@ struct LlamaShape {
   std::size_t samples = 1;      // of a micro-batch
   std::size_t length = 1;       // tokens of each that the model reads
   std::size_t rows = 1;         // tokens of all that count in the loss
+  std::size_t frozen = 0;       // layers that samples go through one at a time (llama_frozen.h)
   std::vector<bool> trained;    // by llama::layout()
   std::vector<bool> converted;  // those that are not stored as float32
 };

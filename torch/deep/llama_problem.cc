@@ -19,6 +19,7 @@
 
 #include "base/state_stream.h"
 #include "deep/llama.h"
+#include "deep/llama_frozen.h"
 #include "deep/llama_memory.h"
 #include "deep/plain_errors.h"
 #include "llama/layout.h"
@@ -30,6 +31,7 @@ using plugin::TokenSample;
 
 /// The samples of a micro-batch: what the model reads, and what it should say where.
 struct MicroBatch {
+  std::size_t longest = 0;            // tokens that the model reads
   at::Tensor tokens;                  // samples x longest; shorter ones are filled up
   at::Tensor places;                  // rows whose next token counts
   std::vector<std::int64_t> targets;  // those tokens
@@ -38,9 +40,9 @@ struct MicroBatch {
 };
 
 MicroBatch pack(std::span<const TokenSample* const> samples) {
-  std::size_t longest = 0;
-  for (const TokenSample* sample : samples) longest = std::max(longest, sample->tokens.size() - 1);
   MicroBatch batch;
+  std::size_t& longest = batch.longest;
+  for (const TokenSample* sample : samples) longest = std::max(longest, sample->tokens.size() - 1);
   batch.tokens = at::zeros(
       {static_cast<std::int64_t>(samples.size()), static_cast<std::int64_t>(longest)}, at::kLong);
   auto* tokens = batch.tokens.data_ptr<std::int64_t>();
@@ -128,6 +130,8 @@ class LlamaProblem : public plugin::LanguageModel {
       trained_.push_back(index);
     }
     if (trained_.empty()) throw std::invalid_argument("no weight is trained");
+    frozen_ = std::make_unique<LlamaFrozen>(request_.config, trained_, request_.train,
+                                            request_.validation);
   }
 
   std::vector<std::size_t> segments() const override {
@@ -173,8 +177,8 @@ class LlamaProblem : public plugin::LanguageModel {
     const at::NoGradGuard no_gradient;
     const MicroBatch batch = pack(samples);
     const LlamaWeights all = bound(weights, nullptr);
-    return sum_of_means(batch,
-                        llama_loss(request_.config, all, rows(batch, all), batch.targets).losses);
+    return sum_of_means(
+        batch, llama_loss(request_.config, all, rows(samples, batch, all), batch.targets).losses);
   }
 
   /// The same; its gradient times `factor` is added to `gradient`.
@@ -184,7 +188,7 @@ class LlamaProblem : public plugin::LanguageModel {
     MicroBatch batch = pack(samples);
     for (float& value : batch.factors) value *= factor;
     const LlamaWeights all = bound(weights, gradient);
-    const at::Tensor last = rows(batch, all);
+    const at::Tensor last = rows(samples, batch, all);
     const at::Tensor& output = all[llama::output_index(request_.config)];
     const LlamaLoss result = llama_loss(request_.config, all, last, batch.targets, batch.factors,
                                         output.requires_grad() ? output.grad() : at::Tensor());
@@ -216,15 +220,20 @@ class LlamaProblem : public plugin::LanguageModel {
     return all;
   }
 
-  at::Tensor rows(const MicroBatch& batch, const LlamaWeights& weights) const {
+  at::Tensor rows(std::span<const TokenSample* const> samples, const MicroBatch& batch,
+                  const LlamaWeights& weights) const {
     const llama::Config& config = request_.config;
-    const at::Tensor states = llama_states(config, weights, batch.tokens);
+    const std::size_t below = frozen_->layers();
+    at::Tensor states = below == 0 ? llama_embedded(weights, batch.tokens)
+                                   : frozen_->states(stored_, samples, batch.longest);
+    states = llama_layers(config, weights, states, samples.size(), below, config.layers);
     return llama_last_norm(config, weights, states.index_select(0, batch.places));
   }
 
   plugin::LlamaRequest request_;
   LlamaWeights stored_;
   std::vector<std::size_t> trained_;  // by llama::layout(), in the order of the segments
+  std::unique_ptr<LlamaFrozen> frozen_;
 };
 
 class LlamaBatch : public Batch {
@@ -369,13 +378,14 @@ std::size_t LlamaProblem::workspace_bytes() const {
   shape.samples = std::max<std::size_t>(1, order.size());
   shape.length = order.empty() ? 1 : order.front()->tokens.size() - 1;
   shape.rows = 0;
+  shape.frozen = frozen_->layers();
   for (const TokenSample* sample : order) shape.rows += sample->tokens.size() - sample->response;
   shape.trained.resize(stored_.size());
   for (const std::size_t index : trained_) shape.trained[index] = true;
   for (std::size_t i = 0; i < stored_.size(); ++i) {
     shape.converted.push_back(!shape.trained[i] && stored_[i].scalar_type() != at::kFloat);
   }
-  return llama_workspace_bytes(request_.config, shape);
+  return llama_workspace_bytes(request_.config, shape) + frozen_->bytes();
 }
 
 }  // namespace

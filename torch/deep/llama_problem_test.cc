@@ -242,6 +242,22 @@ TEST(LlamaProblem, DoesNotDependOnMicroBatchesOrFilling) {
   }
 }
 
+/// The layers below are computed once: the first gradient and all later ones have the same bits,
+/// also of samples that a loss has seen before.
+TEST(LlamaProblem, GivesTheSameBitsFromFrozenStatesThatItKept) {
+  const TestLlama model = random_llama(test_config(), 1);
+  for (const char* trained : {"layers.2.attention.wq", "norm", "layers.1.ffn_norm"}) {
+    const auto fresh = problem_of(model, {trained});
+    const auto used = problem_of(model, {trained});
+    const Floats weights = start_of(*fresh);
+    const double loss = loss_of(*used, weights);
+    const Gradient first = gradient_of(*fresh, weights);
+    EXPECT_EQ(gradient_of(*used, weights).values, first.values) << trained;
+    EXPECT_EQ(gradient_of(*fresh, weights).values, first.values) << trained;
+    EXPECT_EQ(loss_of(*fresh, weights), loss) << trained;
+  }
+}
+
 TEST(LlamaProblem, TakesMembersOneAfterAnother) {
   const auto problem = problem_of(random_llama(test_config(), 1), kSome);
   Floats both = start_of(*problem);
