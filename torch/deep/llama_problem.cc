@@ -88,9 +88,12 @@ void check_samples(const std::vector<TokenSample>& samples, const llama::Config&
 }
 
 /// Large blocks go back to the system when they are freed. By default malloc keeps those up to 32
-/// MiB in its heap, where activations of all sizes leave holes: half as much again as is used.
-void bound_the_heap() {
+/// MiB in its heap, where activations of all sizes leave holes: half as much again as is used. A
+/// small model has the room, and would spend a third of its time on asking for the same pages.
+void bound_the_heap(std::size_t workspace) {
 #ifdef __GLIBC__
+  constexpr std::size_t kSmall = std::size_t{256} << 20;
+  if (workspace < kSmall) return;
   constexpr int kLarge = 1 << 19;
   mallopt(M_MMAP_THRESHOLD, kLarge);
 #endif
@@ -99,7 +102,6 @@ void bound_the_heap() {
 class LlamaProblem : public plugin::LanguageModel {
  public:
   explicit LlamaProblem(plugin::LlamaRequest request) : request_(std::move(request)) {
-    bound_the_heap();
     const llama::Config& config = request_.config;
     if (request_.micro_batch == 0) throw std::invalid_argument("a micro-batch of 0 samples");
     check_samples(request_.train, config);
@@ -132,6 +134,7 @@ class LlamaProblem : public plugin::LanguageModel {
     if (trained_.empty()) throw std::invalid_argument("no weight is trained");
     frozen_ = std::make_unique<LlamaFrozen>(request_.config, trained_, request_.train,
                                             request_.validation);
+    bound_the_heap(LlamaProblem::workspace_bytes() - frozen_->bytes());
   }
 
   std::vector<std::size_t> segments() const override {
