@@ -254,7 +254,13 @@ except KeyboardInterrupt:
 
 def start(path, units, epochs):
     command = [sys.executable, "-c", LONG, str(path), str(units), str(epochs)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    # Whoever starts the tests in the background has SIGINT ignored, which children inherit.
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
 
 
 def wait_until_running(process):
