@@ -104,6 +104,9 @@ int run_paper(const PaperOptions& options, const Common& common) {
     names.push_back(experiment.name);
     if (experiment.name != options.name) continue;
     if (options.name == "memory") return show_memory(options, common);
+    if (options.only_static && (options.name == "protocol" || options.name == "lambda")) {
+      throw std::invalid_argument("--static is not an option of " + options.name);
+    }
     if (options.name == "protocol") return run_protocol(experiment, options, common);
     if (options.name == "lambda" && options.report_loss != "total") {
       throw std::invalid_argument("--report-loss is not an option of lambda");
@@ -149,6 +152,8 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
       ->capture_default_str();
   command->add_option("--out", options->out,
                       "Folder for a page, raw rows and figures of what was found");
+  command->add_flag("--static", options->only_static,
+                    "With --out: without the page to explore, which has every epoch of every run");
   command->add_option("--store", options->store, "The run store")->capture_default_str();
   command->add_option("--data-dir", options->data_dir,
                       "Folder of data sets; searched before TANDEM_DATA and the system's folder");

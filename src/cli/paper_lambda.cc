@@ -126,9 +126,10 @@ class LambdaExperiment {
   }
 
   void write() const {
-    write_atomically(options_.out / "lambda.md",
+    const std::string name = page_name(options_);
+    write_atomically(options_.out / (name + ".md"),
                      [&](std::ostream& stream) { stream << markdown(); });
-    write_atomically(options_.out / "lambda.csv",
+    write_atomically(options_.out / (name + ".csv"),
                      [&](std::ostream& stream) { stream << paper::lambda_csv(outcomes_).csv(); });
   }
 

@@ -112,10 +112,10 @@ TEST_F(PaperLambdaCommand, WritesItsTables) {
   testing::internal::CaptureStdout();
   EXPECT_EQ(run_lambda(lambda_experiment(), options(), common), kDone);
   expect_parts(testing::internal::GetCapturedStdout(), {"nsl-kdd"});
-  expect_parts(contents(path("out/lambda.md")),
+  expect_parts(contents(path("out/lambda-nsl-kdd-quick.md")),
                {"# The choice of lambda", "| nsl-kdd |", "0.97 0.023 0.21 0.088 0.39",
                 "`tandem paper lambda --budget quick --data nsl-kdd`", machine_description()});
-  const std::string csv = contents(path("out/lambda.csv"));
+  const std::string csv = contents(path("out/lambda-nsl-kdd-quick.csv"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 7);
   expect_parts(csv, {"validation_loss", "nsl-kdd,logistic,yes,0.0005,", ",yes\r\n", ",no\r\n"});
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path("out")), {}), 2);

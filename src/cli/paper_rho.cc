@@ -48,6 +48,7 @@ class Experiment {
         progress_(!common.quiet),
         specs_(wanted_studies(experiment, options)) {
     results_.title = experiment.what;
+    results_.only_static = options.only_static;
     results_.command = command_text(options, common);
     if (options.start == "zeros") {
       results_.note =

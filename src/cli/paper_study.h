@@ -30,6 +30,7 @@ struct PaperOptions {
   std::filesystem::path store = "paper.db";
   std::filesystem::path data_dir = {};
   std::filesystem::path out = {};  // folder for results; empty: none are written
+  bool only_static = false;        // without the page to explore
   std::size_t memory = 0;          // MiB; 0: three quarters of what is free
 };
 

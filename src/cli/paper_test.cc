@@ -73,6 +73,11 @@ TEST_F(PaperCommand, TablesOfRhoWithTheirControls) {
         "strongly-convex-kdd-quick-grid.csv.gz"}) {
     EXPECT_TRUE(std::filesystem::exists(folder_ / "out" / name)) << name;
   }
+  paper("strongly-convex --data nsl-kdd --static --out " + path("static"));
+  const std::string page = contents(folder_ / "static/strongly-convex-nsl-kdd-quick.md");
+  expect_parts(page, {"(+16 +)"});
+  EXPECT_EQ(page.find(".html"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "static/strongly-convex-nsl-kdd-quick.html"));
   // The same from the store, as JSON: a row a cell, and a verdict a task.
   const auto lines = json_lines(paper("strongly-convex --data nsl-kdd --json").out);
   std::size_t verdicts = 0;
@@ -176,6 +181,7 @@ TEST_F(PaperCommand, WhatCannotBeIsRefused) {
   expect_refused("ffn --epochs -1", {"--epochs"});
   expect_refused("ffn --epochs 2000000", {"--epochs", "1000000"});
   expect_refused("lambda --report-loss data", {"--report-loss is not an option of lambda"});
+  expect_refused("lambda --static", {"--static is not an option of lambda"});
   expect_refused("memory", {"is not an option of memory"});
   expect_refused("", {"is not an option of the list"});
   // Before any work: there is no store yet.

@@ -357,7 +357,7 @@ std::filesystem::path write_paper(const std::filesystem::path& folder, const std
   }
   std::filesystem::path path = folder / (name + ".md");
   std::string interactive;
-  if (report::web_available() && !results.studies.empty()) {
+  if (report::web_available() && !results.only_static && !results.studies.empty()) {
     interactive = name + ".html";
     report::write_page(folder / interactive, {.title = results.title,
                                               .note = results.note,

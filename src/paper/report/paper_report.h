@@ -31,9 +31,10 @@ report::Table epochs_table(const std::vector<study::StudyRuns>& studies);
 /// One experiment with what is to be said of it.
 struct PaperResults {
   std::string title;
-  std::string command;      // reproduces it
-  std::string note;         // what a reader must know; may be empty
-  std::string suffix = {};  // of files of a study, where another view of it has files of its own
+  std::string command;       // reproduces it
+  std::string note;          // what a reader must know; may be empty
+  std::string suffix = {};   // of files of a study, where another view of it has files of its own
+  bool only_static = false;  // without the page to explore
   std::vector<study::StudyRuns> studies;
   std::vector<std::pair<std::string, std::string>> missing;  // study, why it has no data
 };
@@ -57,9 +58,9 @@ struct Link {
 std::string paper_page(const PaperResults& results, const std::vector<Link>& figures,
                        const std::string& interactive = {});
 
-/// NAME.md, NAME.html where the program has the front end, and for each study STUDY-runs.csv (every epoch of every measured run), STUDY-grid.csv
-/// (a line a setting on the tuning seed) and, where gnuplot is there, its figures. The folder is
-/// made. Returns the page's path.
+/// NAME.md, NAME.html where the program has the front end, and for each study STUDY-runs.csv.gz
+/// (every epoch of every measured run), STUDY-grid.csv.gz (a line a setting on the tuning seed) and,
+/// where gnuplot is there, its figures. The folder is made. Returns the page's path.
 std::filesystem::path write_paper(const std::filesystem::path& folder, const std::string& name,
                                   const PaperResults& results);
 
