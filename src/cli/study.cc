@@ -19,6 +19,7 @@
 #include "report/study_report.h"
 #include "report/table.h"
 #include "report/terminal.h"
+#include "store/location.h"
 #include "store/store.h"
 #include "study/comparison.h"
 #include "study/load.h"
@@ -132,7 +133,7 @@ int run_study(const Options& options, const Common& common) {
                         .memory = options.memory << 20,
                         .command = fmt::format("tandem study {} --store {}",
                                                shell_word(options.file.filename().string()),
-                                               shell_word(options.store.filename().string()))});
+                                               shell_word(store::short_name(options.store)))});
   if (options.dry_run) {
     show_plan(runner, runner.estimate_seconds(), common);
     return kDone;
@@ -171,7 +172,7 @@ void add_study(CLI::App& app, const Common& common, Job& job) {
                          "moment, the same command "
                          "goes on; started twice, the two share the work.");
   command->add_option("FILE", options->file, "The study, in TOML")->required();
-  command->add_option("--store", options->store, "The run store")->capture_default_str();
+  command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
   command->add_option("--data-dir", options->data_dir,
                       "Folder of data sets; searched before TANDEM_DATA and the system's folder");
   command

@@ -8,6 +8,7 @@
 
 #include "report/web_model.h"
 #include "serve/source.h"
+#include "store/location.h"
 #include "store/store.h"
 #include "study/comparison.h"
 #include "study/load.h"
@@ -97,7 +98,7 @@ void Catalogue::refresh() {
     for (Json& study : source.studies(i)) json["studies"].push_back(std::move(study));
     json["stores"].push_back(
         {{"id", i},
-         {"name", source.file.filename().string()},
+         {"name", store::short_name(source.file)},
          {"error", source.error.empty() ? Json(nullptr) : Json(source.error)}});
   }
   const Text text = text_of(json);

@@ -21,7 +21,6 @@ constexpr int kFirst = 6;
 // NULL. Tables whose rows change all the time leave room in their pages for the next states.
 constexpr std::array kSteps = {
     R"sql(
-CREATE SCHEMA IF NOT EXISTS tandem;
 CREATE FUNCTION tandem.now() RETURNS bigint LANGUAGE sql VOLATILE AS
   'SELECT floor(extract(epoch FROM clock_timestamp()))::bigint';
 CREATE TABLE tandem.store (

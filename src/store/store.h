@@ -32,6 +32,12 @@ class StoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// There is no store at that place.
+class NoStore : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
 /// Somebody removed the study that is worked on. Nothing was written.
 class StudyRemoved : public StoreError {
  public:
@@ -168,10 +174,12 @@ struct Merged {
 /// Calls that name a study by its id throw StudyRemoved where it is not there any more.
 class Store {
  public:
-  /// `read` changes nothing; a store of an older version is brought up to date in memory. `write`
-  /// creates the file, or brings it up to date.
+  /// `read` changes nothing; a file of an older version is brought up to date in memory. `write`
+  /// makes the store, or brings it up to date. The location is the path of a file, or the URL of a
+  /// PostgreSQL database, postgresql://[USER@]HOST[:PORT]/DATABASE.
   enum class Mode { read, write };
   static Store open(const std::string& location, Mode mode);
+  static bool exists(const std::string& location);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
@@ -242,11 +250,9 @@ class Store {
   /// opened, or, if that folder is gone, in the folder for temporary files; gives its path.
   std::filesystem::path rescue() const;
 
-  /// Called while a call waits for its server to come back, now and then; `news`, where it is not
-  /// empty, is for people: what is wrong, once, and when it is over. False ends the wait with an
-  /// error. Unless this was called, news goes to standard error.
-  using Waiting = std::function<bool(const std::string& news)>;
-  void while_waiting(Waiting ask);
+  /// Called now and then while a call waits for a server to come back; what it throws ends the wait.
+  /// That the server is gone, and that it is back, is said on standard error.
+  void while_waiting(std::function<void()> ask);
 
   struct Impl;  // known inside the module only
   explicit Store(std::unique_ptr<Impl> impl);
