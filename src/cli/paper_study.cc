@@ -123,7 +123,7 @@ std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
   if (!done) {
     print_message(
         "tandem: interrupted; completed work is saved in {}; run the same command to resume\n",
-        store.path().string());
+        store.name());
     return std::nullopt;
   }
   const study::Timing& timing = runner.timing();

@@ -1,178 +1,184 @@
 // SPDX-License-Identifier: MIT
-// A connection to a store's file: opening it safely, its errors in words, and its statements,
-// prepared once.
+// A connection to the database of a store, whichever program keeps it: transactions, and statements
+// that are written once, in PostgreSQL's words.
 #pragma once
 
-#include <SQLiteCpp/SQLiteCpp.h>
-
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "store/store.h"
 
 namespace tandem::store {
 
-/// SQLite's error as one that names the file, what is wrong and what to do.
-StoreError explain(const std::filesystem::path& path, const SQLite::Exception& error);
+class Connection;
 
-/// A prepared statement in use; at rest again when this goes, so that it holds no lock.
+/// The transaction failed, and nothing of it was stored that is known of; the same once more may
+/// succeed: another process was in the way, or the connection was lost.
+class TryAgain : public StoreError {
+ public:
+  TryAgain(const Connection& of, const std::string& message) : StoreError(message), of_(&of) {}
+  bool is_of(const Connection& connection) const { return of_ == &connection; }
+
+ private:
+  const Connection* of_;
+};
+
+/// What a statement is given and a table keeps: counts, seeds and yes or no as 64 bits with a sign;
+/// numbers, none of which is NULL; text. A NaN is NULL too, since SQLite has none.
+using Value = std::variant<std::int64_t, std::optional<double>, std::string>;
+
+inline Value to_value(std::int64_t value) { return value; }
+inline Value to_value(std::uint64_t value) { return static_cast<std::int64_t>(value); }
+inline Value to_value(bool value) { return std::int64_t{value ? 1 : 0}; }
+inline Value to_value(double value) {
+  return std::isnan(value) ? std::optional<double>() : std::optional(value);
+}
+inline Value to_value(const std::optional<double>& value) {
+  return value ? to_value(*value) : Value(value);
+}
+inline Value to_value(const std::string& value) { return value; }
+
+/// A statement that a connection knows.
+class Statement {
+ public:
+  Statement() = default;
+  Statement(const Statement&) = delete;
+  Statement& operator=(const Statement&) = delete;
+  virtual ~Statement() = default;
+
+  virtual void bind(int index, const Value& value) = 0;  // from 1
+  virtual bool step() = 0;                               // to the next row, if there is one
+  virtual int run() = 0;                                 // without rows: how many it changed
+  virtual std::int64_t integer(int column) const = 0;
+  virtual double number(int column) const = 0;  // NULL is NaN
+  virtual std::string text(int column) const = 0;
+  virtual bool null(int column) const = 0;
+  virtual void reset() noexcept = 0;
+};
+
+/// A statement in use; at rest again when this goes, so that it holds no lock.
 class Query {
  public:
-  explicit Query(SQLite::Statement& statement) : statement_(&statement) {}
+  explicit Query(Statement& statement) : statement_(&statement) {}
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
-  ~Query() { statement_->tryReset(); }
+  ~Query() { statement_->reset(); }
 
   /// Gives all parameters, in order.
   template <typename... Values>
   Query& bind(const Values&... values) {
     int index = 0;
-    (bind_one(++index, values), ...);
+    (statement_->bind(++index, to_value(values)), ...);
     return *this;
   }
-  bool next() { return statement_->executeStep(); }
+  bool next() { return statement_->step(); }
   /// Runs a statement without rows; the number of rows that it changed.
-  int run() { return statement_->exec(); }
+  int run() { return statement_->run(); }
 
-  std::int64_t integer(int column) const { return statement_->getColumn(column).getInt64(); }
+  std::int64_t integer(int column) const { return statement_->integer(column); }
   std::uint64_t count(int column) const { return static_cast<std::uint64_t>(integer(column)); }
-  std::string text(int column) const { return statement_->getColumn(column).getString(); }
-  bool null(int column) const { return statement_->isColumnNull(column); }
-  double number(int column) const;  // NULL is NaN
+  std::string text(int column) const { return statement_->text(column); }
+  bool null(int column) const { return statement_->null(column); }
+  double number(int column) const { return statement_->number(column); }
 
  private:
-  void bind_one(int index, std::int64_t value) { statement_->bind(index, value); }
-  void bind_one(int index, std::uint64_t value) {
-    statement_->bind(index, static_cast<std::int64_t>(value));
+  Statement* statement_;
+};
+
+/// Rows for a table, to be added in few messages to the server.
+class Rows {
+ public:
+  Rows(std::string table, std::vector<std::string> columns)
+      : table_(std::move(table)), columns_(std::move(columns)) {}
+
+  template <typename... Values>
+  void add(const Values&... values) {
+    (values_.push_back(to_value(values)), ...);
   }
-  void bind_one(int index, bool value) { statement_->bind(index, value ? 1 : 0); }
-  void bind_one(int index, double value) { statement_->bind(index, value); }
-  void bind_one(int index, const std::string& value) { statement_->bind(index, value); }
-  void bind_one(int index, const std::optional<double>& value) {
-    if (value) {
-      statement_->bind(index, *value);
-    } else {
-      statement_->bind(index);
-    }
+  void clear() { values_.clear(); }
+
+  const std::string& table() const { return table_; }
+  const std::vector<std::string>& columns() const { return columns_; }
+  std::size_t size() const { return values_.size() / columns_.size(); }
+  const Value& at(std::size_t row, std::size_t column) const {
+    return values_[row * columns_.size() + column];
   }
 
-  SQLite::Statement* statement_;
+ private:
+  std::string table_;
+  std::vector<std::string> columns_;
+  std::vector<Value> values_;
 };
 
 /// Leases and what processes say of themselves need not survive a power cut, which their processes
 /// do not survive either: without an fsync for each.
 enum class Durability { survives_power_cut, survives_kill };
 
-struct Store::Impl {
-  Impl(std::filesystem::path file, Mode how);
-  Impl(const Impl&) = delete;
-  Impl& operator=(const Impl&) = delete;
-  ~Impl();
+class Connection {
+ public:
+  Connection() = default;
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  virtual ~Connection() = default;
 
-  /// `sql` is a literal: its address is its name.
-  Query query(const char* sql);
+  /// For people, in messages.
+  virtual std::string name() const = 0;
+  /// The same for all connections to one store, and for them alone.
+  virtual std::string identity() = 0;
+  virtual bool is_copy() const { return false; }
 
-  /// Runs `work`, with errors in words.
-  template <typename Work>
-  auto guarded(const Work& work) -> decltype(work()) {
-    try {
-      return work();
-    } catch (const SQLite::Exception& error) {
-      throw explain(path, error);
-    } catch (const nlohmann::json::exception& error) {
-      throw StoreError(path.string() + ": found text that is not the expected JSON (" +
-                       error.what() + "): the store is damaged");
-    }
-  }
+  /// In PostgreSQL's words, with parameters $1, $2, ..., tables of the schema "tandem", the function tandem.now() (seconds since 1970, of the one clock that all
+  /// share) and locks of rows by a FOR at the end.
+  virtual Statement& prepare(std::string_view sql) = 0;
+  Query query(std::string_view sql) { return Query(prepare(sql)); }
+  /// How many were added. Those that are there already, by these columns, are left out.
+  virtual std::size_t insert(const Rows& rows, const std::string& unless_there = {}) = 0;
 
-  /// `work` in one transaction that has the right to write from its start, so that two processes
-  /// wait for each other instead of failing half-way.
-  template <typename Work>
-  auto writing(const Work& work, Durability durability = Durability::survives_power_cut)
-      -> decltype(work()) {
-    return guarded([&] {
-      begin_writing(durability);
-      SQLite::Transaction transaction(*database, SQLite::TransactionBehavior::IMMEDIATE);
-      if constexpr (std::is_void_v<decltype(work())>) {
-        work();
-        transaction.commit();
-      } else {
-        auto result = work();
-        transaction.commit();
-        return result;
-      }
-    });
-  }
+  /// A transaction that sees one state of the store, whatever others write.
+  virtual void begin_reading() = 0;
+  /// A transaction that writes. Throws StoreMoved.
+  virtual void begin_writing(Durability durability) = 0;
+  virtual void commit() = 0;
+  virtual void rollback() noexcept = 0;
 
-  /// `work` on one state of the store, whatever others write meanwhile.
-  template <typename Work>
-  auto reading(const Work& work) -> decltype(work()) {
-    return guarded([&] {
-      SQLite::Transaction transaction(*database);
-      auto result = work();
-      transaction.commit();
-      return result;
-    });
-  }
-
-  /// Throws if the store is not to be written to, or is not where it was.
-  void begin_writing(Durability durability);
-  bool moved() const;
-  std::filesystem::path rescue() const;
-
-  // Parts of a caller's transaction.
-  /// Throws StudyRemoved.
-  void require_study(std::int64_t study_id);
-  Progress progress(std::int64_t study_id);
-  /// What is stored of the study changes: so many are added to its counts.
-  struct Change {
-    std::size_t tasks = 0;
-    std::size_t units = 0;
-    std::size_t done = 0;
-    std::size_t members = 0;
-    double work_done = 0;
-  };
-  void count(std::int64_t study_id, const Change& change);
-  Study insert(const Study& study);
-  Task insert(const Task& task);
-  void insert(std::int64_t study_id, const Unit& unit);
-  void insert_members(std::int64_t unit_id, const std::vector<MemberRow>& members);
-  Study ensure(const Study& study);
-  Task ensure(const Task& task);
-  /// A unit that is not done; its lease, if any, ends.
-  void finish(std::int64_t study_id, const Unit& unit, const std::vector<MemberRow>& members,
-              std::optional<double> optimum, const std::string& owner, std::int64_t finished);
-  std::optional<Study> find_study(const std::string& name);
-  std::vector<Study> studies();
-  std::vector<Task> tasks(std::int64_t study_id);
-  std::vector<Unit> units(std::int64_t study_id);
-  std::vector<MemberRow> unit_members(std::int64_t unit_id, bool with_points);
-  std::optional<std::pair<Task, MemberRow>> find_member(std::int64_t study_id,
-                                                        std::int64_t member_id);
-  void read_points(MemberRow& member);
-  Merged merge(Impl& other);
-
-  std::filesystem::path path;
-  Mode mode;
-  bool copy = false;
-  Durability durability_now = Durability::survives_power_cut;
-  std::unique_ptr<SQLite::Database> database;
-  std::map<const char*, SQLite::Statement> statements;  // go before their database
+  /// After TryAgain: whether the transaction is to be tried again, for the next time in a row. May
+  /// take as long as the server needs to come back.
+  virtual bool recover(const TryAgain& /*error*/, int /*attempt*/) { return false; }
+  virtual void while_waiting(Store::Waiting /*ask*/) {}
+  /// Writes all that the store held to a file beside it.
+  virtual std::filesystem::path rescue() = 0;
 };
 
-/// Seconds since 1970.
-std::int64_t now();
+/// Rolled back where it is not committed.
+class Transaction {
+ public:
+  explicit Transaction(Connection& connection) : connection_(connection) {
+    connection_.begin_reading();
+  }
+  Transaction(Connection& connection, Durability durability) : connection_(connection) {
+    connection_.begin_writing(durability);
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  ~Transaction() {
+    if (!done_) connection_.rollback();
+  }
+  void commit() {
+    connection_.commit();
+    done_ = true;
+  }
 
-/// Of a row: id, task_id, key, optimizer, phase, seed, members, place, work, done.
-Unit unit_at(const Query& query);
-
-std::string phase_name(Phase phase);
-Phase phase_of(std::string_view name);
+ private:
+  Connection& connection_;
+  bool done_ = false;
+};
 
 }  // namespace tandem::store

@@ -1,48 +1,44 @@
 // SPDX-License-Identifier: MIT
 // Who does the work of a study: leases of units, and what processes at work say of themselves.
-#include <fmt/format.h>
-
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/token.h"
-#include "store/connection.h"
+#include "store/impl.h"
 #include "store/owner.h"
 
 namespace tandem::store {
 
 namespace {
 
-/// Whether leases are held, each owner asked about once.
-class Leases {
+// A process says something every few seconds unless it was stopped.
+constexpr std::int64_t kSilence = 120;
+
+/// Whether owners are gone, each asked about once.
+class Owners {
  public:
-  bool held(const Query& query, int owner_column, int end_column) {
-    if (query.null(owner_column) || query.integer(end_column) <= now_) return false;
-    const std::string owner = query.text(owner_column);
+  bool gone(const std::string& owner) {
     const auto [place, is_new] = gone_.try_emplace(owner, false);
     if (is_new) place->second = is_gone(owner);
-    return !place->second;
+    return place->second;
   }
 
  private:
-  std::int64_t now_ = now();
   std::map<std::string, bool> gone_;
 };
-
-// A process says something every few seconds unless it was stopped.
-constexpr std::int64_t kSilence = 120;
 
 }  // namespace
 
 Progress Store::Impl::progress(std::int64_t study_id) {
-  require_study(study_id);
   Progress progress;
   {
     Query counts = query(
-        "SELECT units, done, members, work_done, revision, tasks FROM tally WHERE study_id = ?");
-    counts.bind(study_id).next();
+        "SELECT units, done, members, work_done, revision, tasks FROM tandem.tally "
+        "WHERE study_id = $1");
+    if (!counts.bind(study_id).next()) require_study(study_id);
     progress = {.units = counts.count(0),
                 .done = counts.count(1),
                 .tasks = counts.count(5),
@@ -50,82 +46,127 @@ Progress Store::Impl::progress(std::int64_t study_id) {
                 .work_done = counts.number(3),
                 .revision = counts.integer(4)};
   }
-  Query rows = query("SELECT owner, ends FROM lease WHERE study_id = ?");
+  Query rows = query("SELECT owner FROM tandem.lease WHERE study_id = $1 AND ends > tandem.now()");
   rows.bind(study_id);
-  Leases leases;
-  while (rows.next()) progress.leased += leases.held(rows, 0, 1) ? 1 : 0;
+  Owners owners;
+  while (rows.next()) progress.leased += owners.gone(rows.text(0)) ? 0 : 1;
   return progress;
+}
+
+void Store::Impl::end_leases_of_the_gone(std::int64_t study_id) {
+  std::vector<std::string> tokens;
+  {
+    Query rows = query("SELECT owner, token FROM tandem.lease WHERE study_id = $1");
+    rows.bind(study_id);
+    Owners owners;
+    while (rows.next()) {
+      if (owners.gone(rows.text(0))) tokens.push_back(rows.text(1));
+    }
+  }
+  for (const std::string& token : tokens) {
+    query("UPDATE tandem.lease SET ends = 0 WHERE token = $1").bind(token).run();
+  }
 }
 
 std::optional<Lease> Store::lease(std::int64_t study_id, const std::string& owner, int seconds,
                                   const std::string& key) {
-  const auto take = [&]() -> std::optional<Lease> {
-    impl_->require_study(study_id);
-    std::optional<Unit> unit;
-    {
-      Query query = impl_->query(
-          "SELECT unit.id, task_id, key, optimizer, phase, seed, members, place, work, done, "
-          "lease.owner, ends FROM unit LEFT JOIN lease ON unit_id = unit.id "
-          "WHERE unit.study_id = ?1 AND done = 0 AND (?2 = '' OR key = ?2) ORDER BY place, key");
-      query.bind(study_id, key);
-      Leases leases;
-      while (!unit && query.next()) {
-        if (!leases.held(query, 10, 11)) unit = unit_at(query);
+  const std::string token = random_token();
+  bool again = false;
+  const auto first_free = [&]() -> std::optional<Unit> {
+    Query rows = impl_->query(
+        "SELECT id, task_id, key, optimizer, phase, seed, members, place, work, done "
+        "FROM tandem.unit WHERE study_id = $1 AND done = 0 AND ($2 = '' OR key = $2) AND "
+        "coalesce((SELECT ends FROM tandem.lease WHERE unit_id = unit.id), 0) <= tandem.now() "
+        "ORDER BY place, key LIMIT 1 FOR UPDATE SKIP LOCKED");
+    if (!rows.bind(study_id, key).next()) return std::nullopt;
+    return unit_at(rows);
+  };
+  // Takes the place of one that ran out. Another process may have been faster since we looked.
+  const auto take = [&](const Unit& unit) {
+    return impl_
+               ->query(
+                   "INSERT INTO tandem.lease (token, study_id, unit_id, owner, ends) "
+                   "VALUES ($1, $2, $3, $4, tandem.now() + $5) ON CONFLICT (unit_id) DO UPDATE SET "
+                   "token = excluded.token, owner = excluded.owner, ends = excluded.ends "
+                   "WHERE lease.ends <= tandem.now()")
+               .bind(token, study_id, unit.id, owner, std::int64_t{seconds})
+               .run() > 0;
+  };
+  const auto lease = [&]() -> std::optional<Lease> {
+    impl_->keep_study(study_id);
+    if (std::exchange(again, true)) {
+      // The first try may have been stored, though its answer was lost.
+      Query rows = impl_->query(
+          "SELECT unit.id, task_id, key, optimizer, phase, seed, members, place, work, done "
+          "FROM tandem.lease JOIN tandem.unit ON unit.id = unit_id WHERE token = $1");
+      if (rows.bind(token).next()) {
+        return Lease{.unit = unit_at(rows), .study_id = study_id, .owner = owner, .token = token};
       }
     }
-    if (!unit) return std::nullopt;
-    Lease lease{.unit = *unit, .study_id = study_id, .owner = owner, .token = random_token()};
-    // Takes the place of one that ran out.
-    impl_
-        ->query(
-            "INSERT OR REPLACE INTO lease (token, study_id, unit_id, owner, ends) "
-            "VALUES (?, ?, ?, ?, ?)")
-        .bind(lease.token, study_id, unit->id, owner, now() + seconds)
-        .run();
-    return lease;
+    impl_->end_leases_of_the_gone(study_id);
+    while (auto unit = first_free()) {
+      if (take(*unit)) {
+        return Lease{
+            .unit = std::move(*unit), .study_id = study_id, .owner = owner, .token = token};
+      }
+    }
+    return std::nullopt;
   };
-  return impl_->writing(take, Durability::survives_kill);
+  return impl_->writing(lease, Durability::survives_kill);
 }
 
 bool Store::renew(const Lease& lease, int seconds) {
-  return impl_->writing(
-      [&] {
-        impl_->require_study(lease.study_id);
-        return impl_->query("UPDATE lease SET ends = ? WHERE token = ?")
-                   .bind(now() + seconds, lease.token)
-                   .run() > 0;
-      },
-      Durability::survives_kill);
+  const auto renew = [&] {
+    impl_->keep_study(lease.study_id);
+    return impl_->query("UPDATE tandem.lease SET ends = tandem.now() + $1 WHERE token = $2")
+               .bind(std::int64_t{seconds}, lease.token)
+               .run() > 0;
+  };
+  return impl_->writing(renew, Durability::survives_kill);
 }
 
 bool Store::finish(const Lease& lease, const std::vector<MemberRow>& members,
                    std::optional<double> optimum) {
+  bool again = false;
   return impl_->writing([&] {
-    impl_->require_study(lease.study_id);
+    impl_->hold_study(lease.study_id);
+    const bool tried = std::exchange(again, true);
     {
-      Query query =
-          impl_->query("SELECT 1 FROM lease WHERE token = ? AND unit_id = ? AND study_id = ?");
-      if (!query.bind(lease.token, lease.unit.id, lease.study_id).next()) return false;
+      Query unit = impl_->query("SELECT done, token FROM tandem.unit WHERE id = $1 FOR UPDATE");
+      if (!unit.bind(lease.unit.id).next()) return false;
+      // The first try was stored, though its answer was lost.
+      if (unit.integer(0) != 0) return tried && unit.text(1) == lease.token;
     }
-    impl_->finish(lease.study_id, lease.unit, members, optimum, lease.owner, now());
+    {
+      Query rows = impl_->query(
+          "SELECT 1 FROM tandem.lease WHERE token = $1 AND unit_id = $2 AND study_id = $3");
+      if (!rows.bind(lease.token, lease.unit.id, lease.study_id).next()) return false;
+    }
+    impl_->finish(lease.study_id, lease.unit, members, optimum,
+                  {.owner = lease.owner, .token = lease.token});
     return true;
   });
 }
 
 void Store::release(const Lease& lease) {
-  impl_->writing([&] { impl_->query("DELETE FROM lease WHERE token = ?").bind(lease.token).run(); },
-                 Durability::survives_kill);
+  const auto remove = [&] {
+    impl_->query("DELETE FROM tandem.lease WHERE token = $1").bind(lease.token).run();
+  };
+  impl_->writing(remove, Durability::survives_kill);
 }
 
 void Store::tell(std::int64_t study_id, const Worker& worker) {
   const auto write = [&] {
-    impl_->require_study(study_id);
+    impl_->keep_study(study_id);
     impl_
         ->query(
-            "INSERT INTO worker VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7) ON CONFLICT DO UPDATE SET "
-            "updated = ?3, part = ?4, seconds_left = ?5, doing = ?6, curve = ?7")
-        .bind(study_id, worker.owner, now(), worker.part, worker.seconds_left, worker.doing,
-              worker.curve)
+            "INSERT INTO tandem.worker "
+            "(study_id, owner, began, updated, part, seconds_left, doing, curve) "
+            "VALUES ($1, $2, tandem.now(), tandem.now(), $3, $4, $5, $6) "
+            "ON CONFLICT (study_id, owner) DO UPDATE SET updated = excluded.updated, "
+            "part = excluded.part, seconds_left = excluded.seconds_left, doing = excluded.doing, "
+            "curve = excluded.curve")
+        .bind(study_id, worker.owner, worker.part, worker.seconds_left, worker.doing, worker.curve)
         .run();
   };
   impl_->writing(write, Durability::survives_kill);
@@ -133,7 +174,9 @@ void Store::tell(std::int64_t study_id, const Worker& worker) {
 
 void Store::untell(std::int64_t study_id, const std::string& owner) {
   const auto remove = [&] {
-    impl_->query("DELETE FROM worker WHERE study_id = ? AND owner = ?").bind(study_id, owner).run();
+    impl_->query("DELETE FROM tandem.worker WHERE study_id = $1 AND owner = $2")
+        .bind(study_id, owner)
+        .run();
   };
   impl_->writing(remove, Durability::survives_kill);
 }
@@ -141,9 +184,9 @@ void Store::untell(std::int64_t study_id, const std::string& owner) {
 std::vector<Worker> Store::workers(std::int64_t study_id) const {
   return impl_->reading([&] {
     Query query = impl_->query(
-        "SELECT owner, began, updated, part, seconds_left, doing, curve FROM worker "
-        "WHERE study_id = ? AND updated > ? ORDER BY began, owner");
-    query.bind(study_id, now() - kSilence);
+        "SELECT owner, began, updated, part, seconds_left, doing, curve FROM tandem.worker "
+        "WHERE study_id = $1 AND updated > tandem.now() - $2 ORDER BY began, owner");
+    query.bind(study_id, kSilence);
     std::vector<Worker> workers;
     while (query.next()) {
       if (is_gone(query.text(0))) continue;

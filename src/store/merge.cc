@@ -2,7 +2,7 @@
 // Takes over what another store has and this one lacks.
 #include <map>
 
-#include "store/connection.h"
+#include "store/impl.h"
 
 namespace tandem::store {
 
@@ -12,33 +12,35 @@ Merged Store::Impl::merge(Impl& other) {
     if (!find_study(study.name)) ++merged.studies;
     const std::int64_t other_study = study.id;
     study = ensure(study);
+    hold_study(study.id);
     std::map<std::int64_t, std::int64_t> task_ids;  // there -> here
     for (Task task : other.tasks(other_study)) {
       const std::int64_t other_task = task.id;
       task.study_id = study.id;
       task_ids[other_task] = ensure(task).id;
     }
-    for (const Unit& unit : other.units(other_study)) {
-      Unit here = unit;
-      here.task_id = task_ids.at(unit.task_id);
-      insert(study.id, here);
+    std::vector<Unit> units = other.units(other_study);
+    for (Unit& unit : units) unit.task_id = task_ids.at(unit.task_id);
+    insert(study.id, units);
+    for (Unit& unit : units) {
       if (!unit.done) continue;
+      const std::int64_t other_unit = unit.id;
       {
-        Query rows = query("SELECT id FROM unit WHERE study_id = ? AND key = ? AND done = 0");
+        Query rows = query(
+            "SELECT id FROM tandem.unit WHERE study_id = $1 AND key = $2 AND done = 0 FOR UPDATE");
         if (!rows.bind(study.id, unit.key).next()) continue;
-        here.id = rows.integer(0);
+        unit.id = rows.integer(0);
       }
-      std::string owner;
-      std::int64_t finished = 0;
+      Finish how;
       {
-        Query rows = other.query("SELECT owner, finished FROM unit WHERE id = ?");
-        if (rows.bind(unit.id).next()) {
-          owner = rows.text(0);
-          finished = rows.integer(1);
+        Query rows = other.query("SELECT owner, finished FROM tandem.unit WHERE id = $1");
+        if (rows.bind(other_unit).next()) {
+          how = {.owner = rows.text(0), .finished = rows.integer(1)};
         }
       }
-      const std::vector<MemberRow> members = other.unit_members(unit.id, true);
-      finish(study.id, here, members, std::nullopt, owner, finished);  // ensure() took F* over
+      std::vector<MemberRow> members = other.unit_members(other_unit);
+      other.read_points(members);
+      finish(study.id, unit, members, std::nullopt, how);  // ensure() took F* over
       ++merged.units;
       merged.members += members.size();
     }

@@ -11,21 +11,39 @@
 namespace tandem::store {
 namespace {
 
-class Merge : public StoreTest {
+/// Into the first from the second, of whichever kinds. Two in one server are two databases.
+class Merge : public StoreTest,
+              public ::testing::WithParamInterface<std::pair<Database, Database>> {
  protected:
   void SetUp() override {
-    StoreTest::SetUp();
+    const auto [here, there] = GetParam();
     other_ = folder_ / "other.db";
+    if (here == Database::sqlite && there == Database::sqlite) return;
+    const std::string missing = tests::PostgresServer::missing();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    tests::PostgresServer& server = tests::PostgresServer::shared();
+    server.clear();
+    server.clear("other");
+    const std::string url = server.url();
+    if (here == Database::postgres) location_ = url;
+    if (there == Database::postgres) other_ = url.substr(0, url.rfind('/')) + "/other";
+  }
+  void remove_other() const {
+    if (GetParam().second == Database::sqlite) {
+      std::filesystem::remove(other_);
+    } else {
+      tests::PostgresServer::shared().clear("other");
+    }
   }
   static void finish(Store& store, std::int64_t study, std::size_t unit) {
     const Unit found = store.units(study).at(unit);
     finish_unit(store, study, found, {sample_member(found.key)});
   }
 
-  std::filesystem::path other_;
+  std::string other_;
 };
 
-TEST_F(Merge, TakesWhatIsNew) {
+TEST_P(Merge, TakesWhatIsNew) {
   Store here = write();
   plan(here, 1, "ours");
   {
@@ -58,7 +76,7 @@ TEST_F(Merge, TakesWhatIsNew) {
   expect_whole();
 }
 
-TEST_F(Merge, CompletesAStudyThatIsInBoth) {
+TEST_P(Merge, CompletesAStudyThatIsInBoth) {
   Store here = write();
   const std::int64_t study = plan(here, 4);
   finish(here, study, 0);
@@ -82,7 +100,7 @@ TEST_F(Merge, CompletesAStudyThatIsInBoth) {
   EXPECT_EQ(again.studies + again.units + again.members, 0U);
 }
 
-TEST_F(Merge, IsAllOrNothing) {
+TEST_P(Merge, IsAllOrNothing) {
   Store here = write();
   plan(here, 1, "x");
   {
@@ -92,10 +110,10 @@ TEST_F(Merge, IsAllOrNothing) {
     study.fingerprint = "beef";
     there.ensure_study(study);
   }
-  expect_error([&] { here.merge(other_); }, {path_.string(), "'x'", "f00d", "beef"});
+  expect_error([&] { here.merge(other_); }, {location_, "'x'", "f00d", "beef"});
   EXPECT_EQ(here.studies().size(), 1U);
 
-  std::filesystem::remove(other_);
+  remove_other();
   {
     Store there = Store::open(other_, Store::Mode::write);
     Task task = sample_task(there.ensure_study(sample_study("x")).id);
@@ -105,11 +123,26 @@ TEST_F(Merge, IsAllOrNothing) {
   expect_error([&] { here.merge(other_); }, {"hash of the data", "0123456789abcdef", "other"});
 }
 
-TEST_F(Merge, NeedsAnotherStore) {
+TEST_P(Merge, NeedsAnotherStore) {
   Store here = write();
-  expect_error([&] { here.merge(path_); }, {path_.string(), "itself"});
-  expect_error([&] { here.merge(other_); }, {other_.string(), "no such store"});
+  expect_error([&] { here.merge(location_); }, {location_, "itself"});
+  expect_error([&] { here.merge(other_); },
+               {other_, GetParam().second == Database::sqlite ? "no such store" : "has no store"});
 }
+
+constexpr auto kFile = Database::sqlite;
+constexpr auto kServer = Database::postgres;
+
+INSTANTIATE_TEST_SUITE_P(Databases, Merge,
+                         ::testing::Values(std::pair(kFile, kFile), std::pair(kServer, kFile),
+                                           std::pair(kFile, kServer), std::pair(kServer, kServer)),
+                         [](const ::testing::TestParamInfo<std::pair<Database, Database>>& one) {
+                           const auto name = [](Database database) {
+                             return database == kFile ? "Sqlite" : "Postgres";
+                           };
+                           return std::string(name(one.param.first)) + "From" +
+                                  name(one.param.second);
+                         });
 
 }  // namespace
 }  // namespace tandem::store

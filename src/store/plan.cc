@@ -8,7 +8,7 @@
 
 #include "base/shell_word.h"
 #include "base/token.h"
-#include "store/connection.h"
+#include "store/impl.h"
 
 namespace tandem::store {
 namespace {
@@ -104,7 +104,7 @@ Unit unit_at(const Query& query) {
 std::vector<Study> Store::Impl::studies() {
   Query rows = query(
       "SELECT id, uid, name, text, fingerprint, version, target, machine, command, created, "
-      "pruned, epochs, tune_seed, seeds FROM study ORDER BY name");
+      "pruned, epochs, tune_seed, seeds FROM tandem.study ORDER BY name");
   std::vector<Study> studies;
   while (rows.next()) studies.push_back(study_at(rows));
   return studies;
@@ -113,7 +113,7 @@ std::vector<Study> Store::Impl::studies() {
 std::optional<Study> Store::Impl::find_study(const std::string& name) {
   Query rows = query(
       "SELECT id, uid, name, text, fingerprint, version, target, machine, command, created, "
-      "pruned, epochs, tune_seed, seeds FROM study WHERE name = ?");
+      "pruned, epochs, tune_seed, seeds FROM tandem.study WHERE name = $1");
   rows.bind(name);
   if (!rows.next()) return std::nullopt;
   return study_at(rows);
@@ -123,16 +123,18 @@ Study Store::Impl::insert(const Study& study) {
   Study added = study;
   added.uid = random_token();
   if (added.created == 0) added.created = now();
-  query(
-      "INSERT INTO study (uid, name, text, fingerprint, version, target, machine, command, "
-      "created, pruned, epochs, tune_seed, seeds) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .bind(added.uid, added.name, added.text, added.fingerprint, added.version, added.target,
-            added.machine, added.command, added.created, added.pruned, added.epochs,
-            added.tune_seed, list(added.seeds))
-      .run();
-  added.id = database->getLastInsertRowid();
-  query("INSERT INTO tally (study_id) VALUES (?)").bind(added.id).run();
+  {
+    Query row = query(
+        "INSERT INTO tandem.study (uid, name, text, fingerprint, version, target, machine, "
+        "command, created, pruned, epochs, tune_seed, seeds) "
+        "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING id");
+    row.bind(added.uid, added.name, added.text, added.fingerprint, added.version, added.target,
+             added.machine, added.command, added.created, added.pruned, added.epochs,
+             added.tune_seed, list(added.seeds));
+    row.next();
+    added.id = row.integer(0);
+  }
+  query("INSERT INTO tandem.tally (study_id) VALUES ($1)").bind(added.id).run();
   return added;
 }
 
@@ -140,7 +142,7 @@ Study Store::Impl::ensure(const Study& study) {
   std::optional<Study> found = find_study(study.name);
   if (!found) return insert(study);
   const bool begun = [&] {
-    Query rows = query("SELECT 1 FROM tally WHERE study_id = ? AND done > 0");
+    Query rows = query("SELECT 1 FROM tandem.tally WHERE study_id = $1 AND done > 0 FOR UPDATE");
     return rows.bind(found->id).next();
   }();
   Differences differences;
@@ -156,15 +158,14 @@ Study Store::Impl::ensure(const Study& study) {
     differences.compare("fingerprint", found->fingerprint, study.fingerprint);
   }
   if (differences.any()) {
-    throw StoreError(
-        fmt::format("{}: the store has another study '{}': {}; use another --store or name, or "
-                    "remove the old one with `tandem runs rm {} --store {}`",
-                    path.string(), study.name, differences.text(), shell_word(study.name),
-                    shell_word(path.string())));
+    throw StoreError(fmt::format(
+        "{}: the store has another study '{}': {}; use another --store or name, or "
+        "remove the old one with `tandem runs rm {} --store {}`",
+        name(), study.name, differences.text(), shell_word(study.name), shell_word(name())));
   }
   if (!begun) {
     // Nothing was done by the version that planned it.
-    query("UPDATE study SET version = ?, machine = ?, command = ? WHERE id = ?")
+    query("UPDATE tandem.study SET version = $1, machine = $2, command = $3 WHERE id = $4")
         .bind(study.version, study.machine, study.command, found->id)
         .run();
     found->version = study.version;
@@ -174,19 +175,38 @@ Study Store::Impl::ensure(const Study& study) {
   return *found;
 }
 
-void Store::Impl::require_study(std::int64_t study_id) {
-  Query rows = query("SELECT 1 FROM study WHERE id = ?");
-  if (rows.bind(study_id).next()) return;
+namespace {
+
+[[noreturn]] void throw_removed(const std::string& store) {
   throw StudyRemoved(fmt::format(
       "{}: the study was removed from the store while this process worked on it; nothing was "
       "written",
-      path.string()));
+      store));
+}
+
+}  // namespace
+
+void Store::Impl::require_study(std::int64_t study_id) {
+  Query rows = query("SELECT 1 FROM tandem.study WHERE id = $1");
+  if (!rows.bind(study_id).next()) throw_removed(name());
+}
+
+// Who needs more than one row locked locks in this order, so that nobody waits in a circle: the
+// study's tally, the study, a unit, its lease.
+void Store::Impl::hold_study(std::int64_t study_id) {
+  Query rows = query("SELECT 1 FROM tandem.tally WHERE study_id = $1 FOR UPDATE");
+  if (!rows.bind(study_id).next()) throw_removed(name());
+}
+
+void Store::Impl::keep_study(std::int64_t study_id) {
+  Query rows = query("SELECT 1 FROM tandem.study WHERE id = $1 FOR KEY SHARE");
+  if (!rows.bind(study_id).next()) throw_removed(name());
 }
 
 void Store::Impl::count(std::int64_t study_id, const Change& change) {
   query(
-      "UPDATE tally SET revision = revision + 1, tasks = tasks + ?, units = units + ?, "
-      "done = done + ?, members = members + ?, work_done = work_done + ? WHERE study_id = ?")
+      "UPDATE tandem.tally SET revision = revision + 1, tasks = tasks + $1, units = units + $2, "
+      "done = done + $3, members = members + $4, work_done = work_done + $5 WHERE study_id = $6")
       .bind(change.tasks, change.units, change.done, change.members, change.work_done, study_id)
       .run();
 }
@@ -196,7 +216,7 @@ void Store::Impl::count(std::int64_t study_id, const Change& change) {
 std::vector<Task> Store::Impl::tasks(std::int64_t study_id) {
   Query rows = query(
       "SELECT id, study_id, key, data, model, lambda, batch, samples, dimension, data_hash, "
-      "facts, optimum FROM task WHERE study_id = ? ORDER BY id");
+      "facts, optimum FROM tandem.task WHERE study_id = $1 ORDER BY id");
   rows.bind(study_id);
   std::vector<Task> tasks;
   while (rows.next()) tasks.push_back(task_at(rows));
@@ -204,14 +224,17 @@ std::vector<Task> Store::Impl::tasks(std::int64_t study_id) {
 }
 
 Task Store::Impl::insert(const Task& task) {
-  query(
-      "INSERT INTO task (study_id, key, data, model, lambda, batch, samples, dimension, "
-      "data_hash, facts, optimum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .bind(task.study_id, task.key, task.data, task.model, task.lambda, task.batch, task.samples,
-            task.dimension, task.data_hash, task.facts, task.optimum)
-      .run();
   Task added = task;
-  added.id = database->getLastInsertRowid();
+  {
+    Query row = query(
+        "INSERT INTO tandem.task (study_id, key, data, model, lambda, batch, samples, dimension, "
+        "data_hash, facts, optimum) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) "
+        "RETURNING id");
+    row.bind(task.study_id, task.key, task.data, task.model, task.lambda, task.batch, task.samples,
+             task.dimension, task.data_hash, task.facts, task.optimum);
+    row.next();
+    added.id = row.integer(0);
+  }
   count(task.study_id, {.tasks = 1});
   return added;
 }
@@ -221,7 +244,7 @@ Task Store::Impl::ensure(const Task& task) {
   {
     Query rows = query(
         "SELECT id, study_id, key, data, model, lambda, batch, samples, dimension, data_hash, "
-        "facts, optimum FROM task WHERE study_id = ? AND key = ?");
+        "facts, optimum FROM tandem.task WHERE study_id = $1 AND key = $2");
     rows.bind(task.study_id, task.key);
     if (rows.next()) found = task_at(rows);
   }
@@ -236,11 +259,11 @@ Task Store::Impl::ensure(const Task& task) {
   differences.compare("dimension", found->dimension, task.dimension);
   if (differences.any()) {
     throw StoreError(fmt::format(
-        "{}: task '{}' is not what it was: {}; restore the data, or use another --store",
-        path.string(), task.key, differences.text()));
+        "{}: task '{}' is not what it was: {}; restore the data, or use another --store", name(),
+        task.key, differences.text()));
   }
   if (!found->optimum && task.optimum) {
-    query("UPDATE task SET optimum = ? WHERE id = ?").bind(*task.optimum, found->id).run();
+    query("UPDATE tandem.task SET optimum = $1 WHERE id = $2").bind(*task.optimum, found->id).run();
     count(found->study_id, {});
     found->optimum = task.optimum;
   }
@@ -251,31 +274,72 @@ Task Store::Impl::ensure(const Task& task) {
 
 std::vector<Unit> Store::Impl::units(std::int64_t study_id) {
   Query rows = query(
-      "SELECT id, task_id, key, optimizer, phase, seed, members, place, work, done FROM unit "
-      "WHERE study_id = ? ORDER BY place, key");
+      "SELECT id, task_id, key, optimizer, phase, seed, members, place, work, done FROM "
+      "tandem.unit WHERE study_id = $1 ORDER BY place, key");
   rows.bind(study_id);
   std::vector<Unit> units;
   while (rows.next()) units.push_back(unit_at(rows));
   return units;
 }
 
-void Store::Impl::insert(std::int64_t study_id, const Unit& unit) {
-  std::int64_t place = 0;
-  if (unit.place) {
-    place = *unit.place;
-  } else {
-    Query last = query("SELECT coalesce(max(place) + 1, 0) FROM unit WHERE study_id = ?");
-    last.bind(study_id).next();
-    place = last.integer(0);
+void Store::Impl::insert(std::int64_t study_id, const std::vector<Unit>& units) {
+  constexpr std::size_t kAtOnce = 5000;
+  Rows rows("unit", {"study_id", "task_id", "key", "place", "optimizer", "phase", "seed", "members",
+                     "work"});
+  std::size_t added = 0;
+  const auto flush = [&] {
+    added += connection->insert(rows, "study_id, key");
+    rows.clear();
+  };
+  std::optional<std::int64_t> last;  // after all that are there
+  for (const Unit& unit : units) {
+    std::optional<std::int64_t> place = unit.place;
+    if (!place) {
+      {
+        Query there = query("SELECT 1 FROM tandem.unit WHERE study_id = $1 AND key = $2");
+        if (there.bind(study_id, unit.key).next()) continue;
+      }
+      if (!last) {
+        flush();
+        Query most = query("SELECT coalesce(max(place), -1) FROM tandem.unit WHERE study_id = $1");
+        most.bind(study_id).next();
+        last = most.integer(0);
+      }
+      place = ++*last;
+    } else if (last) {
+      last = std::max(*last, *place);
+    }
+    rows.add(study_id, unit.task_id, unit.key, *place, unit.optimizer, phase_name(unit.phase),
+             unit.seed, unit.members, unit.work);
+    if (rows.size() == kAtOnce) flush();
   }
-  const int added =
-      query(
-          "INSERT INTO unit (study_id, task_id, key, place, optimizer, phase, seed, members, work) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (study_id, key) DO NOTHING")
-          .bind(study_id, unit.task_id, unit.key, place, unit.optimizer, phase_name(unit.phase),
-                unit.seed, unit.members, unit.work)
-          .run();
-  if (added > 0) count(study_id, {.units = 1});
+  flush();
+  if (added > 0) count(study_id, {.units = added});
+}
+
+// ---- Words --------------------------------------------------------------------------------------
+
+std::int64_t Store::Impl::now() {
+  Query row = query("SELECT tandem.now()");
+  row.next();
+  return row.integer(0);
+}
+
+std::string phase_name(Phase phase) {
+  switch (phase) {
+    case Phase::tune:
+      return "tune";
+    case Phase::measure:
+      return "measure";
+    case Phase::optimum:
+      return "optimum";
+  }
+  return "";
+}
+
+Phase phase_of(std::string_view name) {
+  if (name == "measure") return Phase::measure;
+  return name == "optimum" ? Phase::optimum : Phase::tune;
 }
 
 }  // namespace tandem::store

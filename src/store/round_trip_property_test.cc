@@ -2,7 +2,6 @@
 // Whatever members a unit has, they come back as they went in.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
-#include <rapidcheck/gtest.h>
 
 #include <bit>
 #include <cstdint>
@@ -62,19 +61,25 @@ MemberRow any_member() {
   return member;
 }
 
-using StoreProperty = StoreTest;
+class StoreProperty : public AnyStore {};
 
-RC_GTEST_FIXTURE_PROP(StoreProperty, MembersRoundTrip, ()) {
+TEST_P(StoreProperty, MembersRoundTrip) {
   Store store = write();
-  const std::int64_t study = plan(store, 1);
-  std::vector<MemberRow> members;
-  for (int i = *rc::gen::inRange(0, 4); i > 0; --i) members.push_back(any_member());
-  RC_ASSERT(store.finish(*store.lease(study, "me", 60), members));
-  const auto found = store.members(store.tasks(study)[0].id, true);
-  RC_ASSERT(found.size() == members.size());
-  for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);
-  RC_ASSERT(!::testing::Test::HasFailure());
+  int number = 0;
+  EXPECT_TRUE(rc::check([&] {
+    const std::int64_t study = plan(store, 1, "study " + std::to_string(++number));
+    std::vector<MemberRow> members;
+    for (int i = *rc::gen::inRange(0, 4); i > 0; --i) members.push_back(any_member());
+    RC_ASSERT(store.finish(*store.lease(study, "me", 60), members));
+    const auto found = store.members(store.tasks(study)[0].id, true);
+    RC_ASSERT(found.size() == members.size());
+    for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);
+    RC_ASSERT(!::testing::Test::HasFailure());
+  }));
 }
+
+INSTANTIATE_TEST_SUITE_P(Databases, StoreProperty,
+                         ::testing::Values(Database::sqlite, Database::postgres), name_of);
 
 }  // namespace
 }  // namespace tandem::store

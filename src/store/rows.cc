@@ -1,41 +1,37 @@
 // SPDX-License-Identifier: MIT
 // Members and points as rows: the bulk of a store.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 
-#include "store/connection.h"
+#include "store/impl.h"
 
 namespace tandem::store {
 namespace {
 
-/// "epoch, step, ...", or the same number of question marks.
-std::string point_columns(bool as_marks = false) {
-  std::string text;
-  train::for_each_point_field([&](auto field) {
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", as_marks ? "?" : field.name);
-  });
-  return text;
-}
-
-const std::string& insert_point() {
-  static const std::string kText =
-      fmt::format("INSERT INTO point (member_id, place, {}) VALUES (?, ?, {})", point_columns(),
-                  point_columns(true));
-  return kText;
+std::vector<std::string> point_columns() {
+  std::vector<std::string> names;
+  train::for_each_point_field([&](auto field) { names.emplace_back(field.name); });
+  return names;
 }
 
 const std::string& select_points() {
-  static const std::string kText =
-      fmt::format("SELECT {} FROM point WHERE member_id = ? ORDER BY place", point_columns());
+  static const std::string kText = fmt::format(
+      "SELECT member_id, {} FROM tandem.point WHERE member_id BETWEEN $1 AND $2 "
+      "ORDER BY member_id, place",
+      fmt::join(point_columns(), ", "));
   return kText;
 }
 
+/// From column 1.
 train::Point point_at(const Query& rows) {
   train::Point point;
-  int column = 0;
+  int column = 1;
   train::for_each_point_field([&](auto field) {
     if constexpr (field.kCounts) {
       point.*field.member = rows.count(column++);
@@ -46,47 +42,10 @@ train::Point point_at(const Query& rows) {
   return point;
 }
 
-}  // namespace
-
-void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberRow>& members) {
-  std::int64_t place = 0;
-  for (const MemberRow& member : members) {
-    query(
-        "INSERT INTO member (unit_id, place, optimizer, method, baseline, options, seed, phase, "
-        "diverged, diverged_at, pruned, state_bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-        .bind(unit_id, place++, member.optimizer, member.method, member.baseline,
-              nlohmann::json(member.options).dump(), member.seed, phase_name(member.phase),
-              member.diverged, member.diverged_at, member.pruned, member.state_bytes)
-        .run();
-    const std::int64_t member_id = database->getLastInsertRowid();
-    std::int64_t point_place = 0;
-    for (const train::Point& point : member.points) {
-      Query insert = query(insert_point().c_str());
-      std::apply(
-          [&](const auto&... field) {
-            insert.bind(member_id, point_place++, point.*field.member...);
-          },
-          train::kPointFields);
-      insert.run();
-    }
-  }
-}
-
-void Store::Impl::finish(std::int64_t study_id, const Unit& unit,
-                         const std::vector<MemberRow>& members, std::optional<double> optimum,
-                         const std::string& owner, std::int64_t finished) {
-  query("DELETE FROM lease WHERE unit_id = ?").bind(unit.id).run();
-  query("UPDATE unit SET done = 1, owner = ?, finished = ? WHERE id = ?")
-      .bind(owner, finished, unit.id)
-      .run();
-  count(study_id, {.done = 1, .members = members.size(), .work_done = unit.work});
-  if (optimum) {
-    query("UPDATE task SET optimum = ? WHERE id = ?").bind(*optimum, unit.task_id).run();
-  }
-  insert_members(unit.id, members);
-}
-
-namespace {
+/// id, optimizer, method, ... of tables named as they are here.
+constexpr const char* kMemberColumns =
+    "member.id, member.optimizer, method, baseline, options, member.seed, member.phase, diverged, "
+    "diverged_at, pruned, state_bytes";
 
 MemberRow member_at(const Query& rows) {
   return {.id = rows.integer(0),
@@ -103,43 +62,126 @@ MemberRow member_at(const Query& rows) {
           .points = {}};
 }
 
-}  // namespace
-
-void Store::Impl::read_points(MemberRow& member) {
-  Query points = query(select_points().c_str());
-  points.bind(member.id);
-  while (points.next()) member.points.push_back(point_at(points));
+std::vector<MemberRow> all_members(Query& rows) {
+  std::vector<MemberRow> members;
+  while (rows.next()) members.push_back(member_at(rows));
+  return members;
 }
 
-std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id, bool with_points) {
-  Query rows = query(
-      "SELECT id, optimizer, method, baseline, options, seed, phase, diverged, diverged_at, "
-      "pruned, state_bytes FROM member WHERE unit_id = ? ORDER BY place");
-  rows.bind(unit_id);
-  std::vector<MemberRow> members;
-  while (rows.next()) {
-    members.push_back(member_at(rows));
-    if (!with_points) continue;
-    // Members of a unit have as many points, unless they diverged.
-    if (members.size() > 1) {
-      members.back().points.reserve(members[members.size() - 2].points.size());
-    }
-    read_points(members.back());
+}  // namespace
+
+void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberRow>& members) {
+  if (members.empty()) return;
+  Rows rows("member", {"unit_id", "place", "optimizer", "method", "baseline", "options", "seed",
+                       "phase", "diverged", "diverged_at", "pruned", "state_bytes"});
+  std::int64_t place = 0;
+  for (const MemberRow& member : members) {
+    rows.add(unit_id, place++, member.optimizer, member.method, member.baseline,
+             nlohmann::json(member.options).dump(), member.seed, phase_name(member.phase),
+             member.diverged, member.diverged_at, member.pruned, member.state_bytes);
   }
-  return members;
+  connection->insert(rows);
+
+  constexpr std::size_t kAtOnce = 2000;
+  std::vector<std::string> columns = point_columns();
+  columns.insert(columns.begin(), {"member_id", "place"});
+  Rows points("point", columns);
+  const auto flush = [&] {
+    connection->insert(points);
+    points.clear();
+  };
+  Query ids = query("SELECT id FROM tandem.member WHERE unit_id = $1 ORDER BY place");
+  ids.bind(unit_id);
+  for (const MemberRow& member : members) {
+    ids.next();
+    const std::int64_t member_id = ids.integer(0);
+    std::int64_t point_place = 0;
+    for (const train::Point& point : member.points) {
+      std::apply(
+          [&](const auto&... field) {
+            points.add(member_id, point_place++, point.*field.member...);
+          },
+          train::kPointFields);
+      if (points.size() == kAtOnce) flush();
+    }
+  }
+  flush();
+}
+
+void Store::Impl::finish(std::int64_t study_id, const Unit& unit,
+                         const std::vector<MemberRow>& members, std::optional<double> optimum,
+                         const Finish& how) {
+  query("DELETE FROM tandem.lease WHERE unit_id = $1").bind(unit.id).run();
+  query(
+      "UPDATE tandem.unit SET done = 1, owner = $1, token = $2, "
+      "finished = CASE $3 WHEN -1 THEN tandem.now() ELSE $3 END WHERE id = $4")
+      .bind(how.owner, how.token, how.finished, unit.id)
+      .run();
+  count(study_id, {.done = 1, .members = members.size(), .work_done = unit.work});
+  if (optimum) {
+    query("UPDATE tandem.task SET optimum = $1 WHERE id = $2").bind(*optimum, unit.task_id).run();
+  }
+  insert_members(unit.id, members);
+}
+
+/// In slices of neighbours by their ids, so that few statements read many members.
+void Store::Impl::read_points(std::vector<MemberRow>& members) {
+  constexpr std::size_t kAtOnce = 500;
+  constexpr std::int64_t kGap = 20;  // other members between two of these
+  std::unordered_map<std::int64_t, MemberRow*> by_id;
+  std::vector<std::int64_t> ids;
+  for (MemberRow& member : members) {
+    by_id[member.id] = &member;
+    ids.push_back(member.id);
+  }
+  std::sort(ids.begin(), ids.end());
+  for (std::size_t first = 0; first < ids.size();) {
+    std::size_t last = first;
+    while (last + 1 < ids.size() && last + 1 - first < kAtOnce &&
+           ids[last + 1] - ids[last] <= kGap) {
+      ++last;
+    }
+    Query rows = query(select_points());
+    rows.bind(ids[first], ids[last]);
+    while (rows.next()) {
+      const auto member = by_id.find(rows.integer(0));
+      if (member != by_id.end()) member->second->points.push_back(point_at(rows));
+    }
+    first = last + 1;
+  }
+}
+
+std::vector<MemberRow> Store::Impl::task_members(std::int64_t task_id,
+                                                 const std::string& optimizer) {
+  static const std::string kText = fmt::format(
+      "SELECT {} FROM tandem.unit JOIN tandem.member ON unit_id = unit.id WHERE task_id = $1 AND "
+      "done = 1 AND ($2 = '' OR unit.optimizer = $2) ORDER BY unit.place, key, member.place",
+      kMemberColumns);
+  Query rows = query(kText);
+  rows.bind(task_id, optimizer);
+  return all_members(rows);
+}
+
+std::vector<MemberRow> Store::Impl::unit_members(std::int64_t unit_id) {
+  static const std::string kText =
+      fmt::format("SELECT {} FROM tandem.member WHERE unit_id = $1 ORDER BY place", kMemberColumns);
+  Query rows = query(kText);
+  rows.bind(unit_id);
+  return all_members(rows);
 }
 
 std::optional<std::pair<Task, MemberRow>> Store::Impl::find_member(std::int64_t study_id,
                                                                    std::int64_t member_id) {
-  Query rows = query(
-      "SELECT member.id, member.optimizer, method, baseline, options, member.seed, member.phase, "
-      "diverged, diverged_at, pruned, state_bytes, task_id FROM member JOIN unit ON "
-      "unit.id = unit_id WHERE member.id = ? AND study_id = ?");
+  static const std::string kText = fmt::format(
+      "SELECT {}, task_id FROM tandem.member JOIN tandem.unit ON unit.id = unit_id "
+      "WHERE member.id = $1 AND study_id = $2",
+      kMemberColumns);
+  Query rows = query(kText);
   if (!rows.bind(member_id, study_id).next()) return std::nullopt;
-  MemberRow member = member_at(rows);
+  std::vector<MemberRow> member = {member_at(rows)};
   read_points(member);
   for (Task& task : tasks(study_id)) {
-    if (task.id == rows.integer(11)) return std::pair(std::move(task), std::move(member));
+    if (task.id == rows.integer(11)) return std::pair(std::move(task), std::move(member[0]));
   }
   return std::nullopt;
 }

@@ -1,20 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The tables of a store, as the list of steps that lead to them from an empty file.
+// The version of a store's tables, which is the same in all databases.
 #pragma once
-
-#include <SQLiteCpp/Database.h>
-
-#include <cstdint>
 
 namespace tandem::store {
 
-/// "Tndm": tells our files from other SQLite files.
-inline constexpr std::int32_t kApplicationId = 0x546e646d;
-
-/// The version this program writes, kept in `PRAGMA user_version`.
-int schema_version();
-
-/// Brings a file of an older version (0: empty) up to date; part of the caller's transaction.
-void migrate(SQLite::Database& database, int from);
+/// The version this program writes.
+inline constexpr int kSchemaVersion = 6;
 
 }  // namespace tandem::store

@@ -16,8 +16,8 @@ namespace tandem::store {
 namespace {
 
 /// Takes units until there are none; how many it finished.
-int work_through(const std::filesystem::path& path, const std::string& owner) {
-  Store store = Store::open(path, Store::Mode::write);
+int work_through(const std::string& location, const std::string& owner) {
+  Store store = Store::open(location, Store::Mode::write);
   const std::int64_t study = store.studies().at(0).id;
   int finished = 0;
   while (const auto unit = store.lease(study, owner, 3600)) {
@@ -29,7 +29,7 @@ int work_through(const std::filesystem::path& path, const std::string& owner) {
   return finished;
 }
 
-class Sharing : public StoreTest {
+class Sharing : public AnyStore {
  protected:
   /// Every unit was done by one worker, and reading gives them in order.
   void expect_each_once(std::size_t units) {
@@ -46,7 +46,7 @@ class Sharing : public StoreTest {
   }
 };
 
-TEST_F(Sharing, TwoThreadsDoEachUnitOnce) {
+TEST_P(Sharing, TwoThreadsDoEachUnitOnce) {
   {
     Store store = write();
     plan(store, 200);
@@ -54,14 +54,15 @@ TEST_F(Sharing, TwoThreadsDoEachUnitOnce) {
   std::vector<int> finished(2);
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < finished.size(); ++i) {
-    threads.emplace_back([&, i] { finished[i] = work_through(path_, "t" + std::to_string(i)); });
+    threads.emplace_back(
+        [&, i] { finished[i] = work_through(location_, "t" + std::to_string(i)); });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(finished[0] + finished[1], 200);
   expect_each_once(200);
 }
 
-TEST_F(Sharing, TwoProcessesDoEachUnitOnce) {
+TEST_P(Sharing, TwoProcessesDoEachUnitOnce) {
   {
     Store store = write();
     plan(store, 200);
@@ -69,7 +70,7 @@ TEST_F(Sharing, TwoProcessesDoEachUnitOnce) {
   std::vector<pid_t> children;
   for (int i = 0; i < 2; ++i) {
     children.push_back(in_child([&] {
-      const int finished = work_through(path_, this_owner());
+      const int finished = work_through(location_, this_owner());
       return finished < 0 ? 1 : 0;
     }));
   }
@@ -77,17 +78,19 @@ TEST_F(Sharing, TwoProcessesDoEachUnitOnce) {
   expect_each_once(200);
 }
 
-TEST_F(Sharing, ManyMakeTheSameStoreAtOnce) {
+TEST_P(Sharing, ManyMakeTheSameStoreAtOnce) {
   for (int round = 0; round < 5; ++round) {
-    for (const char* end : {"", "-wal", "-shm"}) {
-      std::filesystem::remove(path_.string() + end);
+    if (GetParam() == Database::postgres) {
+      tests::PostgresServer::shared().clear();
+    } else {
+      for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(location_ + end);
     }
     std::vector<pid_t> children;
     for (int i = 0; i < 6; ++i) {
       children.push_back(in_child([&] {
         Store store = write();
         plan(store, 10);
-        return work_through(path_, this_owner()) < 0 ? 1 : 0;
+        return work_through(location_, this_owner()) < 0 ? 1 : 0;
       }));
     }
     for (const pid_t child : children) EXPECT_EQ(exit_code_of(child), 0);
@@ -101,8 +104,8 @@ class Killing : public Sharing {
   static constexpr std::size_t kMembers = 40;
   static constexpr std::size_t kPoints = 21;
 
-  static int write_on(const std::filesystem::path& path, int ready) {
-    Store store = Store::open(path, Store::Mode::write);
+  static int write_on(const std::string& location, int ready) {
+    Store store = Store::open(location, Store::Mode::write);
     if (::write(ready, "", 1) != 1) return 2;
     const std::int64_t study = store.studies().at(0).id;
     const std::string owner = this_owner();
@@ -128,7 +131,7 @@ class Killing : public Sharing {
     while (!finished) {
       int ready[2];
       ASSERT_EQ(pipe(ready), 0);
-      const pid_t child = in_child([&] { return write_on(path_, ready[1]); });
+      const pid_t child = in_child([&] { return write_on(location_, ready[1]); });
       close(ready[1]);
       if (killed < kills) {
         char byte = 0;
@@ -169,9 +172,14 @@ class Killing : public Sharing {
   }
 };
 
-TEST_F(Killing, AUnitIsWholeOrAbsent) { kill_again_and_again(15, 60); }
+TEST_P(Killing, AUnitIsWholeOrAbsent) { kill_again_and_again(15, 60); }
 
-TEST_F(Killing, SlowAUnitIsWholeOrAbsent) { kill_again_and_again(300, 1200); }
+TEST_P(Killing, SlowAUnitIsWholeOrAbsent) { kill_again_and_again(300, 1200); }
+
+INSTANTIATE_TEST_SUITE_P(Databases, Sharing,
+                         ::testing::Values(Database::sqlite, Database::postgres), name_of);
+INSTANTIATE_TEST_SUITE_P(Databases, Killing,
+                         ::testing::Values(Database::sqlite, Database::postgres), name_of);
 
 }  // namespace
 }  // namespace tandem::store

@@ -7,7 +7,10 @@
 
 #include <utility>
 
-#include "store/connection.h"
+#include "store/impl.h"
+#include "store/location.h"
+#include "store/postgres_connection.h"
+#include "store/sqlite_connection.h"
 
 namespace tandem::store {
 
@@ -16,12 +19,22 @@ Store::Store(Store&&) noexcept = default;
 Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
-Store Store::open(const std::filesystem::path& path, Mode mode) {
-  return Store(std::make_unique<Impl>(path, mode));
+namespace {
+
+std::unique_ptr<Connection> connect(const std::string& location, Store::Mode mode) {
+  if (is_postgres(location)) return std::make_unique<PostgresConnection>(location, mode);
+  return std::make_unique<SqliteConnection>(location, mode);
 }
 
-const std::filesystem::path& Store::path() const { return impl_->path; }
-bool Store::is_copy() const { return impl_->copy; }
+}  // namespace
+
+Store Store::open(const std::string& location, Mode mode) {
+  return Store(std::make_unique<Impl>(connect(location, mode), mode));
+}
+
+std::string Store::name() const { return impl_->name(); }
+void Store::while_waiting(Waiting ask) { impl_->connection->while_waiting(std::move(ask)); }
+bool Store::is_copy() const { return impl_->connection->is_copy(); }
 
 // ---- What is planned ----------------------------------------------------------------------------
 
@@ -33,7 +46,7 @@ std::vector<Task> Store::ensure_tasks(const std::vector<Task>& tasks) {
   return impl_->writing([&] {
     std::vector<Task> stored;
     for (const Task& task : tasks) {
-      impl_->require_study(task.study_id);
+      impl_->hold_study(task.study_id);
       stored.push_back(impl_->ensure(task));
     }
     return stored;
@@ -43,8 +56,8 @@ std::vector<Task> Store::ensure_tasks(const std::vector<Task>& tasks) {
 void Store::add_units(std::int64_t study_id, const std::vector<Unit>& units) {
   if (units.empty()) return;
   impl_->writing([&] {
-    impl_->require_study(study_id);
-    for (const Unit& unit : units) impl_->insert(study_id, unit);
+    impl_->hold_study(study_id);
+    impl_->insert(study_id, units);
   });
 }
 
@@ -57,10 +70,11 @@ Progress Store::progress(std::int64_t study_id) const {
 Totals Store::totals(std::int64_t study_id) const {
   return impl_->reading([&] {
     Query query = impl_->query(
-        "SELECT (SELECT count(*) FROM task WHERE study_id = ?1), "
-        "(SELECT count(*) FROM unit JOIN member ON unit_id = unit.id WHERE study_id = ?1), "
-        "(SELECT count(*) FROM unit JOIN member ON unit_id = unit.id "
-        "JOIN point ON member_id = member.id WHERE study_id = ?1)");
+        "SELECT (SELECT count(*) FROM tandem.task WHERE study_id = $1), "
+        "(SELECT count(*) FROM tandem.unit JOIN tandem.member ON unit_id = unit.id WHERE study_id "
+        "= $1), "
+        "(SELECT count(*) FROM tandem.unit JOIN tandem.member ON unit_id = unit.id "
+        "JOIN tandem.point ON member_id = member.id WHERE study_id = $1)");
     query.bind(study_id).next();
     return Totals{.tasks = query.count(0), .members = query.count(1), .points = query.count(2)};
   });
@@ -85,8 +99,8 @@ std::vector<Unit> Store::units(std::int64_t study_id) const {
 bool Store::is_tuned(std::int64_t task_id, const std::string& optimizer) const {
   return impl_->reading([&] {
     Query query = impl_->query(
-        "SELECT 1 FROM unit WHERE task_id = ? AND optimizer = ? AND done = 0 AND phase = 'tune' "
-        "LIMIT 1");
+        "SELECT 1 FROM tandem.unit WHERE task_id = $1 AND optimizer = $2 AND done = 0 AND "
+        "phase = 'tune' LIMIT 1");
     return !query.bind(task_id, optimizer).next();
   });
 }
@@ -94,16 +108,8 @@ bool Store::is_tuned(std::int64_t task_id, const std::string& optimizer) const {
 std::vector<MemberRow> Store::members(std::int64_t task_id, bool with_points,
                                       const std::string& optimizer) const {
   return impl_->reading([&] {
-    std::vector<MemberRow> members;
-    Query query = impl_->query(
-        "SELECT id FROM unit WHERE task_id = ? AND done = 1 AND (? = '' OR optimizer = ?) "
-        "ORDER BY place, key");
-    query.bind(task_id, optimizer, optimizer);
-    while (query.next()) {
-      auto more = impl_->unit_members(query.integer(0), with_points);
-      members.insert(members.end(), std::make_move_iterator(more.begin()),
-                     std::make_move_iterator(more.end()));
-    }
+    std::vector<MemberRow> members = impl_->task_members(task_id, optimizer);
+    if (with_points) impl_->read_points(members);
     return members;
   });
 }
@@ -115,21 +121,19 @@ std::optional<std::pair<Task, MemberRow>> Store::find_member(std::int64_t study_
 
 bool Store::remove_study(std::int64_t study_id, bool force) {
   return impl_->writing([&] {
+    impl_->query("SELECT 1 FROM tandem.tally WHERE study_id = $1 FOR UPDATE").bind(study_id).next();
     if (!force && impl_->progress(study_id).leased > 0) return false;
-    impl_->query("DELETE FROM study WHERE id = ?").bind(study_id).run();
+    impl_->query("DELETE FROM tandem.study WHERE id = $1").bind(study_id).run();
     return true;
   });
 }
 
-std::filesystem::path Store::rescue() const {
-  return impl_->guarded([&] { return impl_->rescue(); });
-}
+std::filesystem::path Store::rescue() const { return impl_->connection->rescue(); }
 
-Merged Store::merge(const std::filesystem::path& other) {
-  Impl source(other, Mode::read);
-  std::error_code error;
-  if (std::filesystem::equivalent(impl_->path, other, error)) {
-    throw StoreError(fmt::format("{}: cannot merge a store into itself", other.string()));
+Merged Store::merge(const std::string& other) {
+  Impl source(connect(other, Mode::read), Mode::read);
+  if (impl_->connection->identity() == source.connection->identity()) {
+    throw StoreError(fmt::format("{}: cannot merge a store into itself", source.name()));
   }
   return source.reading([&] { return impl_->writing([&] { return impl_->merge(source); }); });
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The run store: what studies planned and what their runs gave, in one SQLite file that several
-// processes share and that survives the death of any of them. docs/store.md has the schema.
+// The run store: what studies planned and what their runs gave, which several processes share and
+// which survives the death of any of them: in one SQLite file, for the processes of a machine, or in
+// a PostgreSQL database, for those of many. docs/store.md has the schema.
 //
-// The file is in WAL mode with synchronous=FULL. With NORMAL a power cut never damages the file
+// A file is in WAL mode with synchronous=FULL. With NORMAL a power cut never damages the file
 // either, but may take back the last commits; with FULL a unit that finish() reported is on the
 // disk. Units take seconds to hours, an fsync takes milliseconds: durability is free here.
 #pragma once
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -169,12 +171,13 @@ class Store {
   /// `read` changes nothing; a store of an older version is brought up to date in memory. `write`
   /// creates the file, or brings it up to date.
   enum class Mode { read, write };
-  static Store open(const std::filesystem::path& path, Mode mode);
+  static Store open(const std::string& location, Mode mode);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  const std::filesystem::path& path() const;
+  /// Where it is, for people.
+  std::string name() const;
   /// Whether it is a copy in memory, which does not see what others write from now on.
   bool is_copy() const;
 
@@ -233,11 +236,17 @@ class Store {
   bool remove_study(std::int64_t study_id, bool force);
   /// Adds the other store's studies that are new, and to those that are in both the finished units
   /// that are missing here; all or nothing. Throws if a study of the same name is another one.
-  Merged merge(const std::filesystem::path& other);
+  Merged merge(const std::string& other);
 
   /// After StoreMoved: writes all that the store held to a new file beside the place where it was
   /// opened, or, if that folder is gone, in the folder for temporary files; gives its path.
   std::filesystem::path rescue() const;
+
+  /// Called while a call waits for its server to come back, now and then; `news`, where it is not
+  /// empty, is for people: what is wrong, once, and when it is over. False ends the wait with an
+  /// error. Unless this was called, news goes to standard error.
+  using Waiting = std::function<bool(const std::string& news)>;
+  void while_waiting(Waiting ask);
 
   struct Impl;  // known inside the module only
   explicit Store(std::unique_ptr<Impl> impl);

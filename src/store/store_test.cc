@@ -21,7 +21,7 @@ namespace {
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-TEST_F(StoreTest, KeepsAStudyAndItsTasks) {
+TEST_P(AnyStore, KeepsAStudyAndItsTasks) {
   Study study = sample_study("Grüße 'n\" 研究; DROP TABLE study; --");
   study.text = std::string("a\0b\n", 4);
   study.pruned = true;
@@ -68,7 +68,7 @@ TEST_F(StoreTest, KeepsAStudyAndItsTasks) {
   EXPECT_EQ(tasks[0].optimum, 0.1 + 0.2);
 }
 
-TEST_F(StoreTest, KeepsMembersToTheBit) {
+TEST_P(AnyStore, KeepsMembersToTheBit) {
   MemberRow odd = sample_member("1e-3");
   odd.optimizer = "Ädäm 'x' \"y\" \\";
   odd.method = "svrg+adam";
@@ -116,7 +116,7 @@ TEST_F(StoreTest, KeepsMembersToTheBit) {
   EXPECT_EQ(totals.points, 6U);
 }
 
-TEST_F(StoreTest, DoingItTwiceIsDoingItOnce) {
+TEST_P(AnyStore, DoingItTwiceIsDoingItOnce) {
   Store store = write();
   const std::int64_t study = plan(store, 3);
   EXPECT_EQ(plan(store, 5), study);
@@ -131,7 +131,7 @@ TEST_F(StoreTest, DoingItTwiceIsDoingItOnce) {
   }
 }
 
-TEST_F(StoreTest, AddsAllUnitsOrNone) {
+TEST_P(AnyStore, AddsAllUnitsOrNone) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   const std::int64_t task = store.tasks(study)[0].id;
@@ -140,13 +140,13 @@ TEST_F(StoreTest, AddsAllUnitsOrNone) {
   EXPECT_EQ(store.units(study).size(), 1U);
 }
 
-TEST_F(StoreTest, RefusesAnotherStudyOfTheSameName) {
+TEST_P(AnyStore, RefusesAnotherStudyOfTheSameName) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   const auto refused = [&](auto change, const std::vector<std::string>& parts) {
     Study other = sample_study();
     change(other);
-    std::vector<std::string> all = {path_.string(), "'kdd'", "--store", "tandem runs rm"};
+    std::vector<std::string> all = {location_, "'kdd'", "--store", "tandem runs rm"};
     all.insert(all.end(), parts.begin(), parts.end());
     expect_error([&] { store.ensure_study(other); }, all);
   };
@@ -170,13 +170,13 @@ TEST_F(StoreTest, RefusesAnotherStudyOfTheSameName) {
   EXPECT_EQ(store.ensure_study(newer).id, study);
 }
 
-TEST_F(StoreTest, RefusesOtherDataUnderATask) {
+TEST_P(AnyStore, RefusesOtherDataUnderATask) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   Task other = sample_task(study);
   other.data_hash = "fedcba9876543210";
   expect_error([&] { store.ensure_task(other); },
-               {path_.string(), "nsl-kdd/logistic", "hash of the data", "0123456789abcdef",
+               {location_, "nsl-kdd/logistic", "hash of the data", "0123456789abcdef",
                 "fedcba9876543210", "--store"});
   other = sample_task(study);
   other.lambda = 0.97;
@@ -187,7 +187,7 @@ TEST_F(StoreTest, RefusesOtherDataUnderATask) {
   EXPECT_EQ(store.tasks(study)[0].optimum, 0.5);
 }
 
-TEST_F(StoreTest, LeasesInOrderAndOnce) {
+TEST_P(AnyStore, LeasesInOrderAndOnce) {
   Store store = write();
   const std::int64_t study = plan(store, 2);
   const auto first = store.lease(study, "a", 60);
@@ -215,7 +215,7 @@ TEST_F(StoreTest, LeasesInOrderAndOnce) {
   EXPECT_EQ(store.lease(study, "b", 60, "unit/1")->unit.key, "unit/1");
 }
 
-TEST_F(StoreTest, ALeaseEndsByTime) {
+TEST_P(AnyStore, ALeaseEndsByTime) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   const auto late = store.lease(study, "late", 0);
@@ -237,7 +237,7 @@ TEST_F(StoreTest, ALeaseEndsByTime) {
   EXPECT_EQ(store.totals(study).members, 1U);
 }
 
-TEST_F(StoreTest, ALeaseEndsWithItsProcess) {
+TEST_P(AnyStore, ALeaseEndsWithItsProcess) {
   const pid_t pid = in_child([&] {
     Store store = write();
     return store.lease(plan(store, 1), this_owner(), 3600).has_value() ? 0 : 1;
@@ -275,7 +275,7 @@ TEST(Owner, IsGoneWhenItsProcessIs) {
   EXPECT_TRUE(is_gone(child));
 }
 
-TEST_F(StoreTest, ALeaseThatRanOutAndThatNobodyTookDoesNoHarm) {
+TEST_P(AnyStore, ALeaseThatRanOutAndThatNobodyTookDoesNoHarm) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   const auto late = store.lease(study, "late", 0);
@@ -283,7 +283,7 @@ TEST_F(StoreTest, ALeaseThatRanOutAndThatNobodyTookDoesNoHarm) {
   EXPECT_EQ(store.progress(study).done, 1U);
 }
 
-TEST_F(StoreTest, AWriterWhoseStudyWasRemovedIsToldSo) {
+TEST_P(AnyStore, AWriterWhoseStudyWasRemovedIsToldSo) {
   Store store = write();
   const std::int64_t study = plan(store, 2);
   const auto unit = store.lease(study, "me", 60);
@@ -305,7 +305,7 @@ TEST_F(StoreTest, AWriterWhoseStudyWasRemovedIsToldSo) {
       [&] { store.progress(study); }};
   for (const auto& write : writes) {
     EXPECT_THROW(write(), StudyRemoved);
-    expect_error(write, {path_.string(), "removed"});
+    expect_error(write, {location_, "removed"});
   }
   const Progress progress = store.progress(other);
   EXPECT_EQ(progress.units, 2U);
@@ -315,7 +315,7 @@ TEST_F(StoreTest, AWriterWhoseStudyWasRemovedIsToldSo) {
   expect_whole();
 }
 
-TEST_F(StoreTest, IdsAreNeverGivenTwice) {
+TEST_P(AnyStore, IdsAreNeverGivenTwice) {
   Store store = write();
   std::set<std::int64_t> studies;
   std::set<std::int64_t> units;
@@ -332,7 +332,7 @@ TEST_F(StoreTest, IdsAreNeverGivenTwice) {
   }
 }
 
-TEST_F(StoreTest, ARevisionForEachChange) {
+TEST_P(AnyStore, ARevisionForEachChange) {
   Store store = write();
   const std::int64_t study = plan(store, 2);
   std::int64_t before = store.progress(study).revision;
@@ -403,7 +403,7 @@ TEST_F(StoreTest, ARescueWithoutItsFolder) {
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(file.string() + end);
 }
 
-TEST_F(StoreTest, OrderIsOfPlacesNotOfTime) {
+TEST_P(AnyStore, OrderIsOfPlacesNotOfTime) {
   Store store = write();
   const Study study = store.ensure_study(sample_study());
   const Task task = store.ensure_task(sample_task(study.id));
@@ -429,7 +429,7 @@ TEST_F(StoreTest, OrderIsOfPlacesNotOfTime) {
   EXPECT_EQ(order, (std::vector<std::string>{"late", "late2", "a", "a2", "b", "b2"}));
 }
 
-TEST_F(StoreTest, RemovesAStudyWithAllThatItHas) {
+TEST_P(AnyStore, RemovesAStudyWithAllThatItHas) {
   Store store = write();
   const std::int64_t study = plan(store, 2);
   const std::int64_t kept = plan(store, 2, "kept");
@@ -440,14 +440,15 @@ TEST_F(StoreTest, RemovesAStudyWithAllThatItHas) {
   ASSERT_EQ(store.studies().size(), 1U);
   EXPECT_EQ(store.totals(kept).points, 3U);
   expect_whole();
-  SQLite::Database database(path_.string());
+  if (GetParam() != Database::sqlite) return;
+  SQLite::Database database(location_);
   for (const char* table : {"task", "member"}) {
     EXPECT_EQ(database.execAndGet(std::string("SELECT count(*) FROM ") + table).getInt(), 1);
   }
   EXPECT_EQ(database.execAndGet("SELECT count(*) FROM point").getInt(), 3);
 }
 
-TEST_F(StoreTest, AReaderSeesWhatAWriterCommits) {
+TEST_P(AnyStore, AReaderSeesWhatAWriterCommits) {
   Store writer = write();
   const std::int64_t study = plan(writer, 2);
   const Store reader = read();
@@ -456,10 +457,10 @@ TEST_F(StoreTest, AReaderSeesWhatAWriterCommits) {
   writer.finish(*unit, {sample_member()});
   EXPECT_EQ(reader.progress(study).done, 1U);
   Store other = read();
-  expect_error([&] { other.remove_study(study, false); }, {path_.string(), "reading only"});
+  expect_error([&] { other.remove_study(study, false); }, {location_, "reading only"});
 }
 
-TEST_F(StoreTest, WorkersTellHowFarTheyAre) {
+TEST_P(AnyStore, WorkersTellHowFarTheyAre) {
   Store store = write();
   const std::int64_t study = plan(store, 2);
   EXPECT_TRUE(store.workers(study).empty());
@@ -483,7 +484,7 @@ TEST_F(StoreTest, WorkersTellHowFarTheyAre) {
   EXPECT_TRUE(reader.workers(study).empty());
 }
 
-TEST_F(StoreTest, WorkersThatAreNoMoreAreNotListed) {
+TEST_P(AnyStore, WorkersThatAreNoMoreAreNotListed) {
   std::int64_t study = 0;
   {
     Store store = write();
@@ -498,7 +499,7 @@ TEST_F(StoreTest, WorkersThatAreNoMoreAreNotListed) {
   EXPECT_TRUE(read().workers(study).empty());
 }
 
-TEST_F(StoreTest, FindsAMemberOfAStudy) {
+TEST_P(AnyStore, FindsAMemberOfAStudy) {
   Store store = write();
   const std::int64_t study = plan(store, 1);
   const std::int64_t other = plan(store, 1, "other");
@@ -514,6 +515,9 @@ TEST_F(StoreTest, FindsAMemberOfAStudy) {
   EXPECT_FALSE(store.find_member(study, 999));
   EXPECT_FALSE(store.find_member(other, second.id));
 }
+
+INSTANTIATE_TEST_SUITE_P(Databases, AnyStore,
+                         ::testing::Values(Database::sqlite, Database::postgres), name_of);
 
 }  // namespace
 }  // namespace tandem::store

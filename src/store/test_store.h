@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For tests: a folder for stores that goes with the test, and studies to put in.
+// For tests: stores that go with the test, and studies to put in.
 #pragma once
 
 #include <SQLiteCpp/Database.h>
@@ -17,16 +17,18 @@
 
 #include "store/store.h"
 #include "store/test_small_study.h"
+#include "tests/postgres_server.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::store {
 
+/// A store in a file.
 class StoreTest : public ::testing::Test {
  protected:
-  Store write() const { return Store::open(path_, Store::Mode::write); }
-  Store read() const { return Store::open(path_, Store::Mode::read); }
+  Store write() const { return Store::open(location_, Store::Mode::write); }
+  Store read() const { return Store::open(location_, Store::Mode::read); }
 
-  /// What `work` throws is a StoreError with all these parts and the file's name.
+  /// What `work` throws is a StoreError with all these parts.
   void expect_error(const std::function<void()>& work, const std::vector<std::string>& parts) {
     try {
       work();
@@ -41,6 +43,7 @@ class StoreTest : public ::testing::Test {
 
   /// SQLite's own opinion of the file.
   void expect_whole() const {
+    if (location_ != path_) return;
     SQLite::Database database(path_.string(), SQLite::OPEN_READWRITE, 10'000);
     EXPECT_EQ(database.execAndGet("PRAGMA integrity_check").getString(), "ok");
     EXPECT_EQ(database.execAndGet("SELECT count(*) FROM pragma_foreign_key_check").getInt(), 0);
@@ -49,6 +52,27 @@ class StoreTest : public ::testing::Test {
   tests::TempFolder temp_;
   std::filesystem::path folder_ = temp_.path();
   std::filesystem::path path_ = folder_ / "runs.db";
+  std::string location_ = path_;
+};
+
+/// The databases that keep stores.
+enum class Database { sqlite, postgres };
+
+inline std::string name_of(const ::testing::TestParamInfo<Database>& database) {
+  return database.param == Database::sqlite ? "Sqlite" : "Postgres";
+}
+
+/// A store in a file, or in a server's database, which is empty at first.
+class AnyStore : public StoreTest, public ::testing::WithParamInterface<Database> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Database::sqlite) return;
+    const std::string missing = tests::PostgresServer::missing();
+    if (!missing.empty()) GTEST_SKIP() << missing;
+    tests::PostgresServer& server = tests::PostgresServer::shared();
+    server.clear();
+    location_ = server.url();
+  }
 };
 
 inline Study sample_study(const std::string& name = "kdd") {
@@ -158,6 +182,7 @@ inline void expect_same(const MemberRow& a, const MemberRow& b) {
 
 /// Runs `work` in a process of its own; no Store may be open in this one. Gives its number.
 inline pid_t in_child(const std::function<int()>& work) {
+  fflush(nullptr);
   const pid_t pid = fork();
   if (pid != 0) return pid;
   int code = 99;

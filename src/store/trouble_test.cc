@@ -18,8 +18,9 @@
 #include <string>
 #include <vector>
 
-#include "store/connection.h"
+#include "store/impl.h"
 #include "store/schema.h"
+#include "store/sqlite_connection.h"
 #include "store/test_store.h"
 
 namespace tandem::store {
@@ -117,7 +118,7 @@ TEST_F(Versions, AnOlderStoreIsBroughtUpToDate) {
     EXPECT_TRUE(store.finish(*unit, {member}));
     EXPECT_TRUE(store.members(1, false).at(1).pruned);
   }
-  EXPECT_EQ(version_of(path_), schema_version());
+  EXPECT_EQ(version_of(path_), kSchemaVersion);
   expect_whole();
   const fs::path fresh = folder_ / "fresh.db";
   Store::open(fresh, Store::Mode::write);
@@ -140,13 +141,13 @@ TEST_F(Versions, MergesAnOlderStore) {
 
 TEST_F(Versions, ANewerStoreIsRefusedAndLeftAsItIs) {
   { write(); }
-  const int newer = schema_version() + 7;
+  const int newer = kSchemaVersion + 7;
   SQLite::Database(path_.string(), SQLite::OPEN_READWRITE)
       .exec("PRAGMA user_version = " + std::to_string(newer));
   for (const auto mode : {Store::Mode::read, Store::Mode::write}) {
     expect_error([&] { Store::open(path_, mode); },
                  {path_.string(), "version " + std::to_string(newer),
-                  "up to " + std::to_string(schema_version()), "newer Tandem"});
+                  "up to " + std::to_string(kSchemaVersion), "newer Tandem"});
   }
   EXPECT_EQ(version_of(path_), newer);
 }
@@ -155,9 +156,9 @@ TEST_F(Versions, AStoreIsInWalModeAndDurable) {
   { write(); }
   SQLite::Database database(path_.string());
   EXPECT_EQ(database.execAndGet("PRAGMA journal_mode").getString(), "wal");
-  Store::Impl store(path_, Store::Mode::write);
-  EXPECT_EQ(store.database->execAndGet("PRAGMA synchronous").getInt(), 2);  // FULL
-  EXPECT_EQ(store.database->execAndGet("PRAGMA foreign_keys").getInt(), 1);
+  SqliteConnection connection(path_, Store::Mode::write);
+  EXPECT_EQ(connection.database().execAndGet("PRAGMA synchronous").getInt(), 2);  // FULL
+  EXPECT_EQ(connection.database().execAndGet("PRAGMA foreign_keys").getInt(), 1);
 }
 
 // ---- What is not a store ------------------------------------------------------------------------
@@ -333,43 +334,50 @@ TEST_F(Trouble, AFullDisk) {
   }
 }
 
+/// A store of ours, and SQLite's end of it.
+struct Opened {
+  explicit Opened(const fs::path& path)
+      : Opened(std::make_unique<SqliteConnection>(path, kWrite)) {}
+  SQLite::Database& database;
+  Store store;
+
+ private:
+  static constexpr auto kWrite = Store::Mode::write;
+  explicit Opened(std::unique_ptr<SqliteConnection> connection)
+      : database(connection->database()),
+        store(std::make_unique<Store::Impl>(std::move(connection), kWrite)) {}
+};
+
 TEST_F(Trouble, AFullStoreGoesOnWhenThereIsRoomAgain) {
-  Store::Impl store(path_, Store::Mode::write);
+  Opened opened(path_);
+  Store& store = opened.store;
   const auto limit = [&](int pages) {
-    store.database->execAndGet("PRAGMA max_page_count = " + std::to_string(pages)).getInt();
+    opened.database.execAndGet("PRAGMA max_page_count = " + std::to_string(pages)).getInt();
   };
-  Study study = store.writing([&] { return store.ensure(sample_study()); });
-  Task task = store.writing([&] { return store.ensure(sample_task(study.id)); });
-  store.writing([&] { store.insert(study.id, sample_unit(task.id, "u")); });
-  limit(store.database->execAndGet("PRAGMA page_count").getInt() + 2);
+  const std::int64_t study = plan(store, 1);
+  const auto lease = store.lease(study, "me", 60);
+  limit(opened.database.execAndGet("PRAGMA page_count").getInt() + 2);
   const std::vector<MemberRow> members(100, sample_member("0.1", 21));
-  const auto finish = [&] {
-    store.writing([&] {
-      store.finish(study.id, store.units(study.id).at(0), members, std::nullopt, "me", 0);
-    });
-  };
-  expect_error(finish, {path_.string(), "the disk is full"});
+  expect_error([&] { store.finish(*lease, members); }, {path_.string(), "the disk is full"});
   limit(1 << 30);
-  EXPECT_FALSE(store.guarded([&] { return store.units(study.id); }).at(0).done);
-  finish();
-  EXPECT_TRUE(store.guarded([&] { return store.units(study.id); }).at(0).done);
+  EXPECT_FALSE(store.units(study).at(0).done);
+  EXPECT_TRUE(store.finish(*lease, members));
+  EXPECT_TRUE(store.units(study).at(0).done);
   expect_whole();
 }
 
 /// What SQLite did for each of so many units that were added, leased, finished and counted.
 double steps_a_unit(const fs::path& path, std::size_t units) {
-  Store::Impl* impl = nullptr;
+  Opened opened(path);
+  Store& store = opened.store;
   const auto steps = [&] {
     std::int64_t sum = 0;
     sqlite3_stmt* statement = nullptr;
-    while ((statement = sqlite3_next_stmt(impl->database->getHandle(), statement)) != nullptr) {
+    while ((statement = sqlite3_next_stmt(opened.database.getHandle(), statement)) != nullptr) {
       sum += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
     }
     return sum;
   };
-  auto owned = std::make_unique<Store::Impl>(path, Store::Mode::write);
-  impl = owned.get();
-  Store store(std::move(owned));
   const std::int64_t study = plan(store, units);
   while (const auto lease = store.lease(study, this_owner(), 60)) {
     store.finish(*lease, {sample_member()});

@@ -128,7 +128,7 @@ store::Study find_study(const store::Store& store, const std::string& name) {
   std::vector<std::string> names;
   for (const store::Study& study : store.studies()) names.push_back(study.name);
   throw std::invalid_argument(
-      fmt::format("Unknown study '{}' in {}{}", name, store.path().string(),
+      fmt::format("Unknown study '{}' in {}{}", name, store.name(),
                   names.empty() ? ", which has none" : suggestion(name, names)));
 }
 

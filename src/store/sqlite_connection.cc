@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "store/connection.h"
+#include "store/sqlite_connection.h"
 
 #include <SQLiteCpp/Backup.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 #include <system_error>
@@ -13,6 +15,7 @@
 
 #include "base/token.h"
 #include "store/schema.h"
+#include "store/sqlite_schema.h"
 
 namespace tandem::store {
 namespace {
@@ -106,11 +109,11 @@ int check_kind(SQLite::Database& database, const fs::path& path) {
                     "store of Tandem",
                     path.string(), id));
   }
-  if (version > schema_version()) {
+  if (version > kSchemaVersion) {
     throw StoreError(fmt::format(
         "{}: the store has version {}, this program knows versions up to {}: it was written by a "
         "newer Tandem; use that, or another --store",
-        path.string(), version, schema_version()));
+        path.string(), version, kSchemaVersion));
   }
   if (version < 1) {
     throw StoreError(
@@ -142,7 +145,7 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
     if (version == 0) {
       throw StoreError(fmt::format("{}: found an empty file, expected a store", path.string()));
     }
-    if (version < schema_version()) {
+    if (version < kSchemaVersion) {
       database = copy_in_memory(*database);
       copy = true;
       migrate(*database, version);
@@ -155,10 +158,10 @@ std::unique_ptr<SQLite::Database> open_store(const fs::path& path, Store::Mode m
   }
   database->exec("PRAGMA synchronous = FULL");
   // Another process may be as far as this: who is first does it, the other one sees that.
-  if (check_kind_now(*database, path) < schema_version()) {
+  if (check_kind_now(*database, path) < kSchemaVersion) {
     SQLite::Transaction transaction(*database, SQLite::TransactionBehavior::IMMEDIATE);
     const int version = check_kind(*database, path);
-    if (version < schema_version()) migrate(*database, version);
+    if (version < kSchemaVersion) migrate(*database, version);
     transaction.commit();
   }
   database->exec("PRAGMA foreign_keys = ON");  // a migration needs them off
@@ -214,21 +217,130 @@ StoreError explain(const fs::path& path, const SQLite::Exception& error) {
   }
 }
 
-double Query::number(int column) const {
-  const SQLite::Column value = statement_->getColumn(column);
-  const double number = value.getDouble();
-  // NULL reads as 0, so that most numbers need not be asked.
-  return number == 0 && value.isNull() ? std::numeric_limits<double>::quiet_NaN() : number;
+// ---- Statements ---------------------------------------------------------------------------------
+
+namespace {
+
+template <typename Work>
+auto explained(const fs::path& path, const Work& work) {
+  try {
+    return work();
+  } catch (const SQLite::Exception& error) {
+    throw explain(path, error);
+  }
 }
 
-Store::Impl::Impl(fs::path file, Mode how) : path(std::move(file)), mode(how) {
-  check_path(path, mode);
+/// A statement in SQLite's words: it has no schemas, and a transaction that writes has the whole
+/// file to itself.
+std::string in_sqlite(std::string_view sql) {
+  std::string text(sql.substr(0, sql.find(" FOR ")));
+  for (std::size_t at = text.find("tandem."); at != std::string::npos; at = text.find("tandem.")) {
+    text.erase(at, std::string_view("tandem.").size());
+  }
+  std::replace(text.begin(), text.end(), '$', '?');
+  return text;
+}
+
+void seconds_since_1970(sqlite3_context* context, int /*count*/, sqlite3_value** /*arguments*/) {
+  sqlite3_result_int64(context, std::chrono::duration_cast<std::chrono::seconds>(
+                                    std::chrono::system_clock::now().time_since_epoch())
+                                    .count());
+}
+
+}  // namespace
+
+class SqliteConnection::Prepared final : public Statement {
+ public:
+  Prepared(SQLite::Database& database, const fs::path& path, const std::string& sql)
+      : path_(path), statement_(database, sql) {}
+
+  void bind(int index, const Value& value) override {
+    explained(path_, [&] {
+      if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+        statement_.bind(index, *integer);
+      } else if (const auto* text = std::get_if<std::string>(&value)) {
+        statement_.bind(index, *text);
+      } else if (const auto& number = std::get<std::optional<double>>(value)) {
+        statement_.bind(index, *number);
+      } else {
+        statement_.bind(index);
+      }
+    });
+  }
+  bool step() override {
+    return explained(path_, [&] { return statement_.executeStep(); });
+  }
+  int run() override {
+    return explained(path_, [&] { return statement_.exec(); });
+  }
+  std::int64_t integer(int column) const override {
+    return explained(path_, [&] { return statement_.getColumn(column).getInt64(); });
+  }
+  double number(int column) const override {
+    return explained(path_, [&] {
+      const SQLite::Column value = statement_.getColumn(column);
+      const double number = value.getDouble();
+      // NULL reads as 0, so that most numbers need not be asked.
+      return number == 0 && value.isNull() ? std::numeric_limits<double>::quiet_NaN() : number;
+    });
+  }
+  std::string text(int column) const override {
+    return explained(path_, [&] { return statement_.getColumn(column).getString(); });
+  }
+  bool null(int column) const override {
+    return explained(path_, [&] { return statement_.isColumnNull(column); });
+  }
+  void reset() noexcept override { statement_.tryReset(); }
+
+ private:
+  const fs::path& path_;
+  // Reading a column changes nothing, but SQLiteCpp says otherwise.
+  mutable SQLite::Statement statement_;
+};
+
+Statement& SqliteConnection::prepare(std::string_view sql) {
+  auto place = statements_.find(sql);
+  if (place == statements_.end()) {
+    auto statement = explained(
+        path_, [&] { return std::make_unique<Prepared>(*database_, path_, in_sqlite(sql)); });
+    place = statements_.emplace(sql, std::move(statement)).first;
+  }
+  place->second->reset();
+  return *place->second;
+}
+
+std::size_t SqliteConnection::insert(const Rows& rows, const std::string& unless_there) {
+  std::string marks;
+  for (std::size_t i = 1; i <= rows.columns().size(); ++i) {
+    marks += fmt::format("{}${}", i > 1 ? ", " : "", i);
+  }
+  Statement& statement = prepare(fmt::format(
+      "INSERT INTO tandem.{} ({}) VALUES ({}){}", rows.table(), fmt::join(rows.columns(), ", "),
+      marks,
+      unless_there.empty() ? "" : fmt::format(" ON CONFLICT ({}) DO NOTHING", unless_there)));
+  std::size_t added = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    statement.reset();
+    for (std::size_t column = 0; column < rows.columns().size(); ++column) {
+      statement.bind(static_cast<int>(column) + 1, rows.at(row, column));
+    }
+    added += static_cast<std::size_t>(statement.run());
+  }
+  statement.reset();
+  return added;
+}
+
+// ---- The connection -----------------------------------------------------------------------------
+
+SqliteConnection::SqliteConnection(fs::path path, Store::Mode mode)
+    : path_(std::move(path)), mode_(mode) {
+  check_path(path_, mode_);
   const auto end = std::chrono::steady_clock::now() + kPatience;
   while (true) {
     try {
-      guarded([&] {
+      explained(path_, [&] {
         try {
-          database = open_store(path, mode, copy);
+          database_ = open_store(path_, mode_, copy_);
         } catch (const SQLite::Exception& error) {
           // Changing to WAL and recovering a dead process's log do not wait for others by
           // themselves.
@@ -236,50 +348,71 @@ Store::Impl::Impl(fs::path file, Mode how) : path(std::move(file)), mode(how) {
         }
       });
     } catch (const std::filesystem::filesystem_error& error) {
-      throw StoreError(fmt::format("{}: {}", path.string(), error.what()));
+      throw StoreError(fmt::format("{}: {}", path_.string(), error.what()));
     }
-    if (database) return;
+    if (database_) break;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+  sqlite3_create_function(database_->getHandle(), "now", 0, SQLITE_UTF8, nullptr,
+                          &seconds_since_1970, nullptr, nullptr);
 }
 
-Store::Impl::~Impl() {
-  if (mode == Mode::read || database == nullptr || !moved()) return;
+SqliteConnection::~SqliteConnection() {
+  if (mode_ == Store::Mode::read || database_ == nullptr || !moved()) return;
   // The last one to close a store removes its log, by name: where the name is another store's by
   // now, that one would lose what it has committed.
   int yes = 1;
-  sqlite3_file_control(database->getHandle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
+  sqlite3_file_control(database_->getHandle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
 
-bool Store::Impl::moved() const {
+std::string SqliteConnection::identity() {
+  std::error_code error;
+  const fs::path file = fs::canonical(path_, error);
+  return "file " + (error ? path_ : file).string();
+}
+
+bool SqliteConnection::moved() const {
   int moved = 0;
   const int error =
-      sqlite3_file_control(database->getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+      sqlite3_file_control(database_->getHandle(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
   return error == SQLITE_OK && moved != 0;
 }
 
-void Store::Impl::begin_writing(Durability durability) {
-  if (mode == Mode::read) {
-    throw StoreError(path.string() + ": the store was opened for reading only");
-  }
-  if (moved()) {
-    throw StoreMoved(fmt::format(
-        "{}: the store was removed, moved or replaced while this process used it", path.string()));
-  }
-  if (durability == durability_now) return;
-  database->exec(durability == Durability::survives_kill ? "PRAGMA synchronous = NORMAL"
-                                                         : "PRAGMA synchronous = FULL");
-  durability_now = durability;
+void SqliteConnection::begin_reading() {
+  explained(path_, [&] { database_->exec("BEGIN"); });
 }
 
-fs::path Store::Impl::rescue() const {
+/// With the right to write from its start, so that two processes wait for each other instead of
+/// failing half-way.
+void SqliteConnection::begin_writing(Durability durability) {
+  if (moved()) {
+    throw StoreMoved(fmt::format(
+        "{}: the store was removed, moved or replaced while this process used it", path_.string()));
+  }
+  explained(path_, [&] {
+    if (durability != durability_) {
+      database_->exec(durability == Durability::survives_kill ? "PRAGMA synchronous = NORMAL"
+                                                              : "PRAGMA synchronous = FULL");
+      durability_ = durability;
+    }
+    database_->exec("BEGIN IMMEDIATE");
+  });
+}
+
+void SqliteConnection::commit() {
+  explained(path_, [&] { database_->exec("COMMIT"); });
+}
+
+void SqliteConnection::rollback() noexcept { database_->tryExec("ROLLBACK"); }
+
+fs::path SqliteConnection::rescue() {
   // Beside the place where it was, if that folder is there still.
-  for (const fs::path& folder : {fs::absolute(path).parent_path(), fs::temp_directory_path()}) {
-    fs::path file = folder / path.filename();
+  for (const fs::path& folder : {fs::absolute(path_).parent_path(), fs::temp_directory_path()}) {
+    fs::path file = folder / path_.filename();
     file += ".rescued-" + random_token().substr(0, 8);
     try {
       SQLite::Database saved(file.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-      SQLite::Backup(saved, *database).executeStep(-1);
+      SQLite::Backup(saved, *database_).executeStep(-1);
       return file;
     } catch (const SQLite::Exception& error) {
       if (error.getErrorCode() != SQLITE_CANTOPEN) throw explain(file, error);
@@ -288,40 +421,7 @@ fs::path Store::Impl::rescue() const {
   throw StoreError(
       fmt::format("{}: what the store held cannot be saved: neither its folder nor the folder for "
                   "temporary files can be written to",
-                  path.string()));
-}
-
-Query Store::Impl::query(const char* sql) {
-  auto place = statements.find(sql);
-  if (place == statements.end()) {
-    place = statements.try_emplace(sql, *database, sql).first;
-  } else {
-    place->second.reset();
-  }
-  return Query(place->second);
-}
-
-std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
-std::string phase_name(Phase phase) {
-  switch (phase) {
-    case Phase::tune:
-      return "tune";
-    case Phase::measure:
-      return "measure";
-    case Phase::optimum:
-      return "optimum";
-  }
-  return "";
-}
-
-Phase phase_of(std::string_view name) {
-  if (name == "measure") return Phase::measure;
-  return name == "optimum" ? Phase::optimum : Phase::tune;
+                  path_.string()));
 }
 
 }  // namespace tandem::store

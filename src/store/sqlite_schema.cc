@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "store/schema.h"
+#include "store/sqlite_schema.h"
 
 #include <fmt/format.h>
 
 #include <array>
 
+#include "store/schema.h"
+
 namespace tandem::store {
 namespace {
 
-// A step is never changed once a release has it; a change of the tables is a new step. A new file
-// takes all of them, so that it is the same as one that grew old.
+// A step is never changed once a release has it; a change of the tables is a new step, here and in
+// postgres_schema.cc. A new file takes all of them, so that it is the same as one that grew old.
 //
 // Columns of doubles have no type: with REAL, SQLite keeps whole numbers as integers, and -0.0
 // comes back as 0.0. It has no NaN: that is NULL. Seeds and counts are 64 bits with a sign.
@@ -239,18 +241,21 @@ CREATE INDEX lease_of_study ON lease (study_id);
     R"sql(
 ALTER TABLE point ADD COLUMN data_loss;
 ALTER TABLE point ADD COLUMN squared_norm;
+)sql",
+    // Version 6: the lease under which a unit was done, by which its writer knows it.
+    R"sql(
+ALTER TABLE unit ADD COLUMN token TEXT;
 )sql"};
+static_assert(kSteps.size() == kSchemaVersion, "postgres_schema.cc has the same versions");
 
 }  // namespace
-
-int schema_version() { return static_cast<int>(kSteps.size()); }
 
 void migrate(SQLite::Database& database, int from) {
   for (std::size_t step = static_cast<std::size_t>(from); step < kSteps.size(); ++step) {
     database.exec(kSteps[step]);
   }
   database.exec(fmt::format("PRAGMA application_id = {}", kApplicationId));
-  database.exec(fmt::format("PRAGMA user_version = {}", schema_version()));
+  database.exec(fmt::format("PRAGMA user_version = {}", kSchemaVersion));
 }
 
 }  // namespace tandem::store
