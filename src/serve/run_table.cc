@@ -122,7 +122,7 @@ std::string_view RunTable::Line::outcome() const {
 
 RunTable::RunTable(const store::Store& store, std::int64_t study) {
   for (const store::Task& task : store.tasks(study)) {
-    for (store::MemberRow& member : store.members(task.id, true)) {
+    for (store::MemberRow& member : store.members(task.id, store::Curves::outline)) {
       const study::Run run{.diverged = member.diverged, .points = std::move(member.points)};
       lines_.push_back(
           {.id = member.id,
