@@ -144,6 +144,11 @@ CREATE TABLE tandem.worker (
   PRIMARY KEY (study_id, owner)
 ) WITH (fillfactor = 50);
 INSERT INTO tandem.store VALUES ('tandem', 6, replace(gen_random_uuid()::text, '-', ''));
+)sql",
+    // Version 7: which points are of their run's outline. Those of older versions all are.
+    R"sql(
+ALTER TABLE tandem.point ADD COLUMN outline bigint NOT NULL DEFAULT 1;
+CREATE INDEX point_of_outline ON tandem.point (member_id, place) WHERE outline = 1;
 )sql"};
 static_assert(kFirst + kSteps.size() - 1 == kSchemaVersion, "sqlite_schema.cc has the same");
 

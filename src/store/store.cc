@@ -117,11 +117,11 @@ bool Store::is_tuned(std::int64_t task_id, const std::string& optimizer) const {
   });
 }
 
-std::vector<MemberRow> Store::members(std::int64_t task_id, bool with_points,
+std::vector<MemberRow> Store::members(std::int64_t task_id, Curves curves,
                                       const std::string& optimizer) const {
   return impl_->reading([&] {
     std::vector<MemberRow> members = impl_->task_members(task_id, optimizer);
-    if (with_points) impl_->read_points(members);
+    impl_->read_points(members, curves);
     return members;
   });
 }

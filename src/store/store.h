@@ -131,6 +131,15 @@ struct MemberRow {
   std::vector<train::Point> points = {};  // doubles keep their bits; a NaN stays a NaN
 };
 
+/// Which points of runs are read. The outline (train/outline.h) says how a run ended, in a few points
+/// whatever its length; of runs of older versions it is all of them.
+enum class Curves {
+  none,
+  outline,
+  measured,  // the outline of what tuned, and all of what was measured: what a report shows
+  all,
+};
+
 /// What a process at work on a study says of itself, for those who look on. No result, and gone
 /// when the process is.
 struct Worker {
@@ -232,7 +241,7 @@ class Store {
   bool is_tuned(std::int64_t task_id, const std::string& optimizer) const;
   /// In the order of units and of members within them, whoever wrote first. Of one optimizer where
   /// it is named.
-  std::vector<MemberRow> members(std::int64_t task_id, bool with_points,
+  std::vector<MemberRow> members(std::int64_t task_id, Curves curves,
                                  const std::string& optimizer = {}) const;
 
   /// With its points, and the task that it is of.
