@@ -173,7 +173,7 @@ TEST_F(PostgresStore, ARoleThatMayOnlyRead) {
   const Store store = read();
   EXPECT_EQ(store.studies().size(), 1U);
   EXPECT_EQ(store.progress(study).done, 1U);
-  EXPECT_EQ(store.members(store.tasks(study)[0].id, true).size(), 1U);
+  EXPECT_EQ(store.members(store.tasks(study)[0].id, Curves::all).size(), 1U);
   EXPECT_TRUE(store.workers(study).empty());
   expect_error([&] { write(); }, {location_, "may read the store but not write", "GRANT"});
   server().sql("REVOKE ALL ON ALL TABLES IN SCHEMA tandem FROM reader");
@@ -234,7 +234,7 @@ TEST_F(PostgresStore, HostileTextIsText) {
   EXPECT_EQ(found.command, bad);
   EXPECT_EQ(store.tasks(study.id).at(0).facts, bad);
   EXPECT_EQ(store.units(study.id).at(0).members, bad);
-  expect_same(store.members(task.id, true, bad).at(0), member);
+  expect_same(store.members(task.id, Curves::all, bad).at(0), member);
 }
 
 // ---- Lost connections ---------------------------------------------------------------------------
@@ -376,7 +376,7 @@ TEST_F(PostgresStore, APoolerInTransactionMode) {
     EXPECT_TRUE(store.finish(*lease, {sample_member(lease->unit.key)}));
   }
   EXPECT_EQ(first.progress(study).done, 30U);
-  EXPECT_EQ(read().members(first.tasks(study)[0].id, true).size(), 30U);
+  EXPECT_EQ(read().members(first.tasks(study)[0].id, Curves::all).size(), 30U);
   pooler.stop();
   expect_error([&] { read(); }, {location_, "cannot connect"});
 }
