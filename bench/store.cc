@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "base/token.h"
+#include "bench/folder.h"
 #include "bench/measure.h"
 #include "store/store.h"
 
@@ -25,26 +23,6 @@ using store::Store;
 // What a unit costs in a large study against a small one.
 constexpr double kMostGrowth = 1.5;
 constexpr std::size_t kFirst = 1000;  // units of the rows that compare numbers of workers
-
-/// A folder that goes with its owner.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make the folder " + name);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file() const { return path_ / "bench.db"; }
-
- private:
-  std::filesystem::path path_;
-};
 
 /// A study of so many units, none of them done, while this lives.
 class Planned {
