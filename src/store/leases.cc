@@ -98,7 +98,7 @@ std::optional<Lease> Store::lease(std::int64_t study_id, const std::string& owne
       // The first try may have been stored, though its answer was lost.
       Query rows = impl_->query(
           "SELECT unit.id, task_id, key, optimizer, phase, seed, members, place, work, done "
-          "FROM tandem.lease JOIN tandem.unit ON unit.id = unit_id WHERE token = $1");
+          "FROM tandem.lease JOIN tandem.unit ON unit.id = unit_id WHERE lease.token = $1");
       if (rows.bind(token).next()) {
         return Lease{.unit = unit_at(rows), .study_id = study_id, .owner = owner, .token = token};
       }

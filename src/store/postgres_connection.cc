@@ -280,6 +280,9 @@ std::string PostgresConnection::connect() {
   connection_.reset();  // never two at a time
   connection_.reset(libpq().connect(kKeywords.data(), values.data(), 1));
   if (connection_ == nullptr) return "out of memory";
+  // What matters comes as an error as well.
+  libpq().hear_notices(
+      connection_.get(), [](void*, const char*) {}, nullptr);
   lost_ = libpq().status(connection_.get()) != Libpq::kOk;
   return lost_ ? one_line(libpq().error_message(connection_.get())) : "";
 }
