@@ -61,7 +61,9 @@ bool Teller::tell(const Part& part, const train::Trainer& trainer, double done,
   // Of the whole unit.
   const double members = static_cast<double>(part.work.settings.size() * part.work.seeds.size());
   const double unit = (part.begin + part.share * done) * members * task.work[optimizer];
-  status_.part = (work_done_ + unit) / plan_.work;
+  // The plan does not know whether the loss without lambda's part will choose other settings, which
+  // are then measured too.
+  status_.part = std::min(1.0, (work_done_ + unit) / plan_.work);
   status_.doing =
       fmt::format("{}: {}{}, epoch {} of {}", task.name, study_.optimizers[optimizer].label,
                   part.phase == store::Phase::tune ? "" : fmt::format(" on seed {}", part.seed),
