@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "store/owner.h"
 
+#define XXH_INLINE_ALL
+
 #include <fmt/format.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include <array>
 #include <cerrno>
@@ -53,24 +56,41 @@ Process look_up(pid_t pid) {
   return process;
 }
 
-std::string_view part(std::string_view& rest) {
-  const std::size_t colon = rest.find(':');
-  const std::string_view first = rest.substr(0, colon);
-  rest = colon == std::string_view::npos ? std::string_view() : rest.substr(colon + 1);
+/// What is before the mark; after it the rest goes on.
+std::string_view part(std::string_view& rest, char mark = ':') {
+  const std::size_t end = rest.find(mark);
+  const std::string_view first = rest.substr(0, end);
+  rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
   return first;
+}
+
+/// Tells this machine from others of the same name, as many call themselves "localhost"; empty where
+/// the system does not say.
+const std::string& machine_mark() {
+  static const std::string kMark = [] {
+    std::ifstream file("/etc/machine-id");
+    std::string id;
+    std::getline(file, id);
+    return id.empty() ? id : fmt::format("{:08x}", XXH3_64bits(id.data(), id.size()) >> 32U);
+  }();
+  return kMark;
 }
 
 }  // namespace
 
 std::string this_owner() {
-  return fmt::format("{}:{}:{}", host_name(), getpid(), look_up(getpid()).start);
+  const std::string& mark = machine_mark();
+  return fmt::format("{}:{}:{}{}{}", host_name(), getpid(), look_up(getpid()).start,
+                     mark.empty() ? "" : "-", mark);
 }
 
 bool is_gone(const std::string& owner) {
   std::string_view rest = owner;
   if (part(rest) != host_name()) return false;
   const std::string_view number = part(rest);
-  const std::string_view start = part(rest);
+  std::string_view mark = part(rest);
+  const std::string_view start = part(mark, '-');
+  if (!mark.empty() && mark != machine_mark()) return false;
   pid_t pid = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), pid);
   if (error != std::errc() || end != number.data() + number.size() || pid <= 0) return false;

@@ -6,8 +6,9 @@
 
 namespace tandem::store {
 
-/// True if `owner` names a process of this machine (HOST:PID:START, as this_owner() writes it; a
-/// suffix after a further ':' is allowed) that is no more. Another machine's may live.
+/// True if `owner` names a process of this machine that is no more: HOST:PID:START-MACHINE, as
+/// this_owner() writes it, or without what tells machines of one name apart; a suffix after a
+/// further ':' is allowed. Another machine's may live.
 bool is_gone(const std::string& owner);
 
 }  // namespace tandem::store

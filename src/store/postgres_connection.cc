@@ -236,8 +236,11 @@ void PostgresConnection::begin_writing(Durability /*durability*/) {
   execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
   try {
     // Of this transaction alone. A process that was stopped in the middle of it keeps others
-    // waiting for no longer than this.
-    execute("SELECT set_config('idle_in_transaction_session_timeout', '20s', true)");
+    // waiting for no longer than this. Plans go by indices, whatever the server thinks of the sizes
+    // of tables that grow faster than it counts; scans of an index also clear it of what is gone.
+    execute(
+        "SELECT set_config('idle_in_transaction_session_timeout', '20s', true), "
+        "set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)");
   } catch (const StoreError&) {
     rollback();
     throw;

@@ -18,7 +18,8 @@ constexpr int kFirst = 6;
 // sqlite_schema.cc. Statements end with a semicolon at the end of a line.
 //
 // Text is compared by its bytes (COLLATE "C"), so that the order of names is that of files. A NaN is
-// NULL. Tables whose rows change all the time leave room in their pages for the next states.
+// NULL. Tables whose rows change all the time leave room in their pages for the next states, and
+// are tidied up after a number of changes, not after a part of their rows.
 constexpr std::array kSteps = {
     R"sql(
 CREATE FUNCTION tandem.now() RETURNS bigint LANGUAGE sql VOLATILE AS
@@ -84,7 +85,7 @@ CREATE TABLE tandem.unit (
   finished bigint,
   token text,
   UNIQUE (study_id, key)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX unit_of_task ON tandem.unit (task_id, place, key);
 CREATE INDEX unit_in_order ON tandem.unit (study_id, place, key);
 CREATE INDEX unit_to_do ON tandem.unit (study_id, place, key) WHERE done = 0;
@@ -130,7 +131,7 @@ CREATE TABLE tandem.lease (
   unit_id bigint NOT NULL UNIQUE REFERENCES tandem.unit ON DELETE CASCADE,
   owner text NOT NULL,
   ends bigint NOT NULL
-) WITH (fillfactor = 50);
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX lease_of_study ON tandem.lease (study_id);
 CREATE TABLE tandem.worker (
   study_id bigint NOT NULL REFERENCES tandem.study ON DELETE CASCADE,

@@ -270,7 +270,7 @@ class Store {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The name of this process as an owner of leases: host, process, and when it started.
+/// The name of this process as an owner of leases: host, process, when it started, and the machine.
 std::string this_owner();
 
 }  // namespace tandem::store

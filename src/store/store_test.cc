@@ -285,6 +285,9 @@ TEST(Owner, IsGoneWhenItsProcessIs) {
   EXPECT_FALSE(is_gone(host + ":x:1"));
   EXPECT_FALSE(is_gone(host + ":0:1"));
   EXPECT_FALSE(is_gone(host + ":-1:1"));
+  // No process of ours has this number, but the machine may be another one of this name.
+  EXPECT_TRUE(is_gone(host + ":4194305:1"));
+  EXPECT_FALSE(is_gone(host + ":4194305:1-another"));
   // A process of this number lives, but it is another one.
   EXPECT_TRUE(is_gone(host + ":" + std::to_string(getpid()) + ":1"));
 
