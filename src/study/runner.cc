@@ -18,6 +18,7 @@
 #include "study/estimate.h"
 #include "study/measuring.h"
 #include "study/optimum.h"
+#include "study/stored_study.h"
 #include "study/train_options.h"
 #include "train/plan.h"
 
@@ -70,8 +71,9 @@ struct Runner::Work {
   Measuring measuring;
   std::int64_t study_id = 0;
   std::string owner;
-  std::unordered_map<std::int64_t, std::size_t> tasks;  // by the store's number
-  const store::Lease* lease = nullptr;                  // of the unit in work
+  std::unordered_map<std::int64_t, std::size_t> tasks = {};  // by the store's number
+  std::optional<PartUnits> of_part = {};  // where the process has a part of the study
+  const store::Lease* lease = nullptr;    // of the unit in work
   double renewed = 0;
 };
 
@@ -88,12 +90,12 @@ double Runner::estimate_seconds() {
   return study::estimate_seconds(study_, plan_, loader_, options_.executor);
 }
 
-bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& progress) {
-  timing_ = {};
-  const double loaded = loader_.seconds();
-  const Stopwatch watch(timing_.all);
+store::Study Runner::add(store::Store& store) {
   const std::string text = canonical_text(study_);
-  const store::Study stored = store.ensure_study(
+  if (const auto found = store.find_study(study_.name); found && found->text == text) {
+    require_target(*found);
+  }
+  store::Study study = store.ensure_study(
       {.name = study_.name,
        .text = text,
        .fingerprint = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
@@ -107,38 +109,46 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
        .seeds = study_.seeds});
   std::vector<store::Task> tasks;
   for (const PlannedTask& task : plan_.tasks) {
-    tasks.push_back(
-        {.study_id = stored.id,
-         .key = task.name,
-         .data = task.spec.data,
-         .model = task.spec.model,
-         .lambda = task.spec.lambda,
-         .batch = task.spec.batch,
-         .samples = task.samples,
-         .dimension = task.dimension,
-         .data_hash = task.data_hash,
-         .facts =
-             Json{{"description", task.description}, {"notes", task.notes}, {"task", task.name}}
-                 .dump()});
+    tasks.push_back({.study_id = study.id,
+                     .key = task.name,
+                     .data = task.spec.data,
+                     .model = task.spec.model,
+                     .lambda = task.spec.lambda,
+                     .batch = task.spec.batch,
+                     .samples = task.samples,
+                     .dimension = task.dimension,
+                     .data_hash = task.data_hash,
+                     .facts = task_facts(task)});
   }
   tasks = store.ensure_tasks(tasks);
-  std::vector<std::int64_t> ids;
-  for (const store::Task& task : tasks) ids.push_back(task.id);
+  task_ids_.clear();
+  for (const store::Task& task : tasks) task_ids_.push_back(task.id);
+  std::vector<store::Unit> units = population_units(study_, plan_, task_ids_);
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (plan_.tasks[t].has_optimum && !tasks[t].optimum) {
+      units.push_back(optimum_unit(plan_, t, task_ids_[t]));
+    }
+  }
+  store.add_units(study.id, units);
+  return study;
+}
+
+bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& progress) {
+  timing_ = {};
+  const double loaded = loader_.seconds();
+  const Stopwatch watch(timing_.all);
+  const store::Study stored = add(store);
   const std::string owner = store::this_owner();
   Work work{.store = store,
             .teller = Teller(study_, plan_, store, stored, owner, progress),
-            .measuring = Measuring(study_, plan_, store, stored.id, ids),
+            .measuring = Measuring(study_, plan_, store, stored.id, task_ids_),
             .study_id = stored.id,
-            .owner = owner,
-            .tasks = {}};
-  std::vector<store::Unit> units = population_units(study_, plan_, ids);
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    work.tasks[ids[t]] = t;
-    if (plan_.tasks[t].has_optimum && !tasks[t].optimum) {
-      units.push_back(optimum_unit(plan_, t, ids[t]));
-    }
+            .owner = owner};
+  for (std::size_t t = 0; t < task_ids_.size(); ++t) work.tasks[task_ids_[t]] = t;
+  if (options_.part) {
+    work.of_part.emplace(study_, plan_, *options_.part, task_ids_);
+    work.of_part->offer(population_units(study_, plan_, task_ids_));
   }
-  store.add_units(stored.id, units);
   bool complete = false;
   try {
     complete = work_through(work);
@@ -152,7 +162,7 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
 }
 
 bool Runner::work_through(Work& work) try {
-  work.measuring.add_all(work.teller);
+  add_measuring(work);
   std::size_t looked_at = std::numeric_limits<std::size_t>::max();
   while (true) {
     std::optional<store::Lease> lease;
@@ -160,28 +170,40 @@ bool Runner::work_through(Work& work) try {
     {
       const Stopwatch in_store(timing_.store);
       counts = work.store.progress(work.study_id);
-      lease = work.store.lease(work.study_id, work.owner, options_.lease_seconds);
+      lease = next_unit(work);
     }
     work.teller.set_progress(counts);
     if (lease) {
       do_unit(work, *lease);
       continue;
     }
-    if (counts.done == counts.units) {
+    if (work.of_part ? work.of_part->all_done() : counts.done == counts.units) {
       // A process may have tuned the last setting of a grid and died before it added what measures
       // the best one.
       if (looked_at == counts.units) return true;
-      work.measuring.add_all(work.teller);
+      add_measuring(work);
       looked_at = counts.units;
       continue;
     }
     // Somebody else has the rest.
+    if (!options_.wait) return true;
     const Stopwatch waiting(timing_.waiting);
     if (!work.teller.tell("waiting for another process")) return false;
     std::this_thread::sleep_for(kWait);
   }
 } catch (const train::Interrupted&) {
   return false;
+}
+
+std::optional<store::Lease> Runner::next_unit(Work& work) {
+  const int seconds = options_.lease_seconds;
+  return work.of_part ? work.of_part->take(work.store, work.study_id, work.owner, seconds)
+                      : work.store.lease(work.study_id, work.owner, seconds);
+}
+
+void Runner::add_measuring(Work& work) {
+  const std::vector<store::Unit> units = work.measuring.add_all(work.teller);
+  if (work.of_part) work.of_part->offer(units);
 }
 
 /// The unit is done, given back, or somebody else's.
@@ -213,7 +235,8 @@ void Runner::do_unit(Work& work, const store::Lease& lease) {
     finish(work, lease, rows, optimum);
     if (lease.unit.phase == store::Phase::tune) {
       const Stopwatch in_store(timing_.store);
-      work.measuring.add(unit.task, unit.optimizer, work.teller);
+      const auto measuring = work.measuring.add(unit.task, unit.optimizer, work.teller);
+      if (work.of_part) work.of_part->offer(measuring);
     }
   } catch (const LostLease&) {
     // What this process trained is for nothing; the rows are the same, whoever writes them.
