@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Which instruction set the kernels run on: Highway's choice, or the user's.
+#include "kernels/target.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <hwy/targets.h>
@@ -26,26 +28,41 @@ std::vector<std::string> names_of(std::int64_t targets) {
   return names;
 }
 
+/// Asked once: Highway chooses anew whenever it is asked.
+std::int64_t supported() {
+  static const std::int64_t kSupported = HWY_TARGETS & hwy::SupportedTargets();
+  return kSupported;
+}
+
 }  // namespace
 
-const char* cpu_target() { return kernels::kernels<float>().target; }
-
-std::vector<std::string> cpu_targets() { return names_of(HWY_TARGETS & hwy::SupportedTargets()); }
-
-void set_cpu_target(const std::string& name) {
-  const std::vector<std::string> known = names_of(HWY_TARGETS);
-  if (std::find(known.begin(), known.end(), name) == known.end()) {
+void kernels::check_target(const std::string& name, const std::vector<std::string>& known,
+                           const std::vector<std::string>& runs) {
+  const auto has = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  if (!has(known)) {
     throw std::invalid_argument(
         fmt::format("Unknown CPU target '{}'{}", name, suggestion(name, known)));
   }
-  for (std::int64_t rest = HWY_TARGETS & hwy::SupportedTargets(); rest != 0; rest &= rest - 1) {
-    const std::int64_t target = rest & -rest;
-    if (name != hwy::TargetName(target)) continue;
-    hwy::GetChosenTarget().Update(target);
-    return;
+  if (!has(runs)) {
+    throw std::invalid_argument(fmt::format("CPU target {} was asked for, and this CPU runs {}",
+                                            name, fmt::join(runs, ", ")));
   }
-  throw std::invalid_argument(fmt::format("CPU target {} was asked for, and this CPU runs {}", name,
-                                          fmt::join(cpu_targets(), ", ")));
+}
+
+const char* cpu_target() {
+  supported();  // which chooses the best
+  return kernels::kernels<float>().target;
+}
+
+std::vector<std::string> cpu_targets() { return names_of(supported()); }
+
+void set_cpu_target(const std::string& name) {
+  kernels::check_target(name, names_of(HWY_TARGETS), cpu_targets());
+  std::int64_t rest = supported();
+  while (name != hwy::TargetName(rest & -rest)) rest &= rest - 1;
+  hwy::GetChosenTarget().Update(rest & -rest);
 }
 
 }  // namespace tandem
