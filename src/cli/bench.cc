@@ -15,6 +15,7 @@
 #include "bench/deep.h"
 #include "bench/population.h"
 #include "bench/step.h"
+#include "bench/store.h"
 #include "bench/torch.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -34,6 +35,7 @@ struct Options {
   bench::PopulationOptions population;
   bench::TorchOptions torch;
   bench::DeepOptions deep;
+  bench::StoreOptions store;
   std::filesystem::path data_dir;
   bool quick = false;
   bool markdown = false;
@@ -103,6 +105,42 @@ int run_population(const Options& options, const Common& common) {
   return run_bench(
       [&](const bench::Report& report) { bench::run_population_bench(population, report); },
       options.markdown, common);
+}
+
+int run_store(const Options& options, const Common& common) {
+  bench::StoreOptions store = options.store;
+  if (options.quick) {
+    store.units = {20, 100};
+    store.workers = {2};
+  }
+  return run_bench([&](const bench::Report& report) { bench::run_store_bench(store, report); },
+                   options.markdown, common);
+}
+
+void add_store(CLI::App& bench, const std::shared_ptr<Options>& options, const Common& common,
+               Job& job) {
+  CLI::App* store = bench.add_subcommand(
+      "store",
+      "Example: tandem bench store --units 100,10000 --json\n\n"
+      "What a unit of work costs in the run store, against the number of units and of workers.");
+  store->add_option("--store", options->store.location,
+                    std::string(kStoreHelp) + " [a temporary file]; what is added is removed");
+  store->add_option("--units", options->store.units, "Units of the studies, one after the other")
+      ->delimiter(',')
+      ->check(whole(1, std::size_t{1} << 24))
+      ->capture_default_str();
+  store->add_option("--workers", options->store.workers, "Workers at once, compared with one")
+      ->delimiter(',')
+      ->check(whole(1, 1000))
+      ->capture_default_str();
+  store->add_option("--points", options->store.points, "Measurements of a unit's one member")
+      ->check(whole(0, std::size_t{1} << 20))
+      ->capture_default_str();
+  store->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
+  store->add_flag("--markdown", options->markdown, "The table as Markdown");
+  store->callback([options, &common, &job] {
+    job = [options, &common] { return run_store(*options, common); };
+  });
 }
 
 /// In LibTorch's own programs OpenMP's threads spin for milliseconds before they sleep, as is
@@ -263,6 +301,7 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
   });
   add_torch(*bench, options, common, job);
   add_deep(*bench, options, common, job);
+  add_store(*bench, options, common, job);
 }
 
 }  // namespace tandem::cli

@@ -25,6 +25,10 @@ struct Common {
   unsigned long long seed = 1;
 };
 
+/// Of the option --store.
+inline constexpr const char* kStoreHelp =
+    "The run store: a file, or postgresql://[USER@]HOST/DATABASE";
+
 /// What a subcommand leaves behind when it was chosen: the work itself, which returns an exit code.
 using Job = std::function<int()>;
 

@@ -107,7 +107,7 @@ void add_export(CLI::App& app, const Common& common, Job& job) {
   const auto add = [&](const char* name, const char* help, const char* out_help,
                        const std::function<int(const Options&, const Common&)>& work) {
     CLI::App* part = command->add_subcommand(name, help);
-    part->add_option("--store", options->store, "The run store")->capture_default_str();
+    part->add_option("--store", options->store, kStoreHelp)->capture_default_str();
     part->add_option("--study", options->studies, "Which study, or several; all unless given");
     part->add_flag("--grid", options->grid,
                    "Every setting of the tuning seed too, not only measured runs");

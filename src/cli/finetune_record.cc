@@ -39,7 +39,7 @@ std::string study_text(const Record& record) {
 }  // namespace
 
 void check_record(const RecordOptions& options, const std::string& label, std::uint64_t seed) {
-  if (!std::filesystem::exists(options.store)) return;
+  if (!store::Store::exists(options.store)) return;
   const store::Store store = store::Store::open(options.store, store::Store::Mode::read);
   const auto study = store.find_study(options.name);
   if (!study) return;

@@ -154,7 +154,7 @@ void add_paper(CLI::App& app, const Common& common, Job& job) {
                       "Folder for a page, raw rows and figures of what was found");
   command->add_flag("--static", options->only_static,
                     "With --out: without the page to explore, which has every epoch of every run");
-  command->add_option("--store", options->store, "The run store")->capture_default_str();
+  command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
   command->add_option("--data-dir", options->data_dir,
                       "Folder of data sets; searched before TANDEM_DATA and the system's folder");
   command

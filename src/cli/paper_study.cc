@@ -134,7 +134,7 @@ std::optional<study::StudyRuns> run_paper_study(study::StudySpec spec,
                     name, duration_text(timing.all), timing.member_epochs / timing.training,
                     100 * (1 - timing.training / timing.all), 100 * timing.store / timing.all));
   }
-  return study::load_study(store, name, loss);
+  return study::load_study(store, name, loss, store::Curves::all);
 }
 
 }  // namespace tandem::cli

@@ -17,6 +17,7 @@
 #include "report/page.h"
 #include "report/render.h"
 #include "report/study_report.h"
+#include "store/location.h"
 #include "store/store.h"
 #include "study/comparison.h"
 #include "study/load.h"
@@ -50,7 +51,7 @@ std::string folder_name(std::string name) {
 
 /// As it can be typed again.
 std::string page_command(const Options& options) {
-  std::string text = "tandem report --store " + shell_word(options.store.filename().string());
+  std::string text = "tandem report --store " + shell_word(store::short_name(options.store));
   for (const std::string& study : options.studies) text += " --study " + shell_word(study);
   if (options.report_loss != "total") text += " --report-loss " + options.report_loss;
   return text + " --html " + shell_word(options.html.filename().string());
@@ -125,7 +126,7 @@ void add_report(CLI::App& app, const Common& common, Job& job) {
   CLI::App* command = app.add_subcommand("report",
                                          "Example: tandem report --store kdd.db --html kdd.html\n\n"
                                          "Tables and figures of what a store holds.");
-  command->add_option("--store", options->store, "The run store")->capture_default_str();
+  command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
   command->add_option("--study", options->studies, "Which study; all unless given");
   command
       ->add_option(

@@ -297,7 +297,7 @@ void add_runs(CLI::App& app, const Common& common, Job& job) {
   const auto add = [&](const char* name, const char* help,
                        int (*work)(const Options&, const Common&)) {
     CLI::App* part = command->add_subcommand(name, help);
-    part->add_option("--store", options->store, "The file of the store")->capture_default_str();
+    part->add_option("--store", options->store, kStoreHelp)->capture_default_str();
     part->callback([options, &common, &job, work] {
       job = [options, &common, work] { return work(*options, common); };
     });
@@ -325,7 +325,7 @@ void add_runs(CLI::App& app, const Common& common, Job& job) {
              "Adds to the store what other stores have and it lacks: whole studies, and finished "
              "units of studies that are in both.",
              run_merge);
-  part->add_option("OTHER", options->others, "Files of other stores; they stay as they are")
+  part->add_option("OTHER", options->others, "Other stores, files or URLs; they stay as they are")
       ->required();
 }
 

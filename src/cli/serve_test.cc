@@ -59,7 +59,7 @@ TEST(RunCommand, TrainsTheSameRunAgain) {
   const store::Store store = store::Store::open(db, store::Store::Mode::read);
   const store::Study study = store.studies().at(0);
   const store::Task task = store.tasks(study.id).at(0);
-  for (const store::MemberRow& member : store.members(task.id, true)) {
+  for (const store::MemberRow& member : store.members(task.id, store::Curves::all)) {
     const std::string command = study::run_command(study, task, member);
     ASSERT_EQ(command.rfind("tandem train ", 0), 0U);
     const Result trained = program(command.substr(std::string("tandem ").size()) + " --json");
@@ -74,7 +74,7 @@ TEST(RunCommand, TrainsTheSameRunAgain) {
       EXPECT_EQ(points[i]["validation_loss"].get<double>(), member.points[i].validation_loss);
     }
   }
-  store::MemberRow pruned = store.members(task.id, false).at(0);
+  store::MemberRow pruned = store.members(task.id, store::Curves::none).at(0);
   pruned.pruned = true;
   EXPECT_EQ(study::run_command(study, task, pruned), "");
 }

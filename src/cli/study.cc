@@ -20,6 +20,7 @@
 #include "report/study_report.h"
 #include "report/table.h"
 #include "report/terminal.h"
+#include "store/location.h"
 #include "store/store.h"
 #include "study/any_study.h"
 #include "study/comparison.h"
@@ -49,7 +50,7 @@ study::RunOptions run_options(const Options& options) {
                         .memory = options.memory << 20,
                         .command = fmt::format("tandem study {} --store {}",
                                                shell_word(options.file.filename().string()),
-                                               shell_word(options.store.filename().string())),
+                                               shell_word(store::short_name(options.store))),
                         .lease_seconds = options.lease};
   if (!options.part.empty()) run.part = study::parse_part(options.part);
   return run;
@@ -252,7 +253,7 @@ void add_study(CLI::App& app, const Common& common, Job& job) {
                          "moment, the same command "
                          "goes on; started twice, the two share the work.");
   command->add_option("FILE", options->file, "The study, in TOML; with --worker none");
-  command->add_option("--store", options->store, "The run store")->capture_default_str();
+  command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
   command->add_option("--data-dir", options->data_dir,
                       "Folder of data sets; searched before TANDEM_DATA and the system's folder");
   command

@@ -25,10 +25,11 @@ void for_each_run(const store::Store& store, const Selection& selection, Points 
       const auto wanted = [&](const store::MemberRow& member) {
         return selection.grid || member.phase == store::Phase::measure;
       };
-      const std::vector<store::MemberRow> members = store.members(task.id, false);
+      const std::vector<store::MemberRow> members = store.members(task.id, store::Curves::none);
       if (points == Points::with && selection.grid) {
         for (const std::string& optimizer : optimizers_of(members)) {
-          for (const store::MemberRow& member : store.members(task.id, true, optimizer)) {
+          for (const store::MemberRow& member :
+               store.members(task.id, store::Curves::all, optimizer)) {
             visit(RunRef{study, task, member});
           }
         }

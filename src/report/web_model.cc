@@ -12,7 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <unordered_map>
 
 #include "paper/experiments.h"
 #include "report/palette.h"
@@ -98,13 +100,12 @@ Json web_grid(const OptimizerRuns& optimizer) {
                {"pruned", Json::array()}};
   for (const auto& [name, written] : optimizer.grid) {
     const std::vector<std::string> values = in_order(written);
+    std::unordered_map<std::string_view, std::size_t> place_of;
+    for (const std::string& value : values) place_of.emplace(value, place_of.size());
     Json places = Json::array();
     for (const Run& run : optimizer.tuned) {
       const auto value = run.options.find(name);
-      const auto place = value == run.options.end()
-                             ? values.begin()
-                             : std::find(values.begin(), values.end(), value->second);
-      places.push_back(place - values.begin());
+      places.push_back(value == run.options.end() ? 0 : place_of.at(value->second));
     }
     grid["values"][name] = values;
     grid["settings"][name] = std::move(places);

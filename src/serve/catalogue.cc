@@ -8,6 +8,7 @@
 
 #include "report/web_model.h"
 #include "serve/source.h"
+#include "store/location.h"
 #include "store/store.h"
 #include "study/comparison.h"
 #include "study/load.h"
@@ -18,8 +19,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Texts that are kept: some megabytes each for the largest studies.
-constexpr std::size_t kTexts = 8;
+// What is kept of each kind: some megabytes each for the largest studies.
+constexpr std::size_t kKept = 8;
 
 /// Names and files may hold bytes that are no UTF-8.
 Catalogue::Text text_of(const Json& json) {
@@ -29,32 +30,6 @@ Catalogue::Text text_of(const Json& json) {
 
 const char* phase_text(store::Phase phase) {
   return phase == store::Phase::tune ? "tune" : "measure";
-}
-
-Json least_loss(const store::MemberRow& member) {
-  const study::Run run{.diverged = member.diverged, .points = member.points};
-  const std::optional<double> loss = study::min_loss(run);
-  return loss ? Json(*loss) : Json(nullptr);
-}
-
-Json runs_json(const store::Store& store, std::int64_t study) {
-  Json json = {{"tasks", Json::array()}, {"runs", Json::array()}};
-  for (const store::Task& task : store.tasks(study)) {
-    const std::size_t number = json["tasks"].size();
-    json["tasks"].push_back(task.key);
-    for (const store::MemberRow& member : store.members(task.id, true)) {
-      json["runs"].push_back({{"id", member.id},
-                              {"task", number},
-                              {"optimizer", member.optimizer},
-                              {"phase", phase_text(member.phase)},
-                              {"seed", member.seed},
-                              {"loss", least_loss(member)},
-                              {"diverged", member.diverged},
-                              {"pruned", member.pruned},
-                              {"options", member.options}});
-    }
-  }
-  return json;
 }
 
 Json run_json(const store::Study& study, const store::Task& task, const store::MemberRow& member) {
@@ -97,7 +72,7 @@ void Catalogue::refresh() {
     for (Json& study : source.studies(i)) json["studies"].push_back(std::move(study));
     json["stores"].push_back(
         {{"id", i},
-         {"name", source.file.filename().string()},
+         {"name", store::short_name(source.file)},
          {"error", source.error.empty() ? Json(nullptr) : Json(source.error)}});
   }
   const Text text = text_of(json);
@@ -133,39 +108,41 @@ void Catalogue::wait_closed(std::chrono::milliseconds time) const {
   changed_.wait_for(guard, time, [&] { return closed_; });
 }
 
-template <class Make>
-Catalogue::Text Catalogue::kept(const char* kind, std::size_t store, std::int64_t study,
-                                const Make& make) {
+template <class T, class Make>
+std::shared_ptr<const T> Catalogue::kept(Shelf<T>& shelf, std::size_t store, std::int64_t study,
+                                         const Make& make) {
   if (store >= sources_.size()) return nullptr;
   Source& source = *sources_[store];
   const std::lock_guard guard(source.lock);
   const std::optional<store::Study> found = source.find(study);
   if (!found) return nullptr;
   const std::string revision = source.revision(*found);
-  const std::string key = fmt::format("{}/{}/{}", kind, store, study);
+  const std::pair key(store, study);
   {
-    const std::lock_guard texts(mutex_);
-    const auto text = texts_.find(key);
-    if (text != texts_.end() && text->second.revision == revision) return text->second.text;
+    const std::lock_guard shelves(mutex_);
+    const auto known = shelf.find(key);
+    if (known != shelf.end() && known->second.revision == revision) return known->second.value;
   }
-  Text text = text_of(make(source.now(), *found));
-  const std::lock_guard texts(mutex_);
-  if (texts_.size() >= kTexts && !texts_.contains(key)) texts_.clear();
-  texts_[key] = {.revision = revision, .text = text};
-  return text;
+  std::shared_ptr<const T> value = make(source.now(), *found);
+  const std::lock_guard shelves(mutex_);
+  if (shelf.size() >= kKept && !shelf.contains(key)) shelf.clear();
+  shelf[key] = {.revision = revision, .value = value};
+  return value;
 }
 
 Catalogue::Text Catalogue::study(std::size_t store, std::int64_t study) {
-  return kept("study", store, study, [](const store::Store& from, const store::Study& found) {
+  return kept(studies_, store, study, [](const store::Store& from, const store::Study& found) {
     const study::StudyRuns runs = study::load_study(from, found.name);
-    return report::web_study(runs, study::compare(runs));
+    return text_of(report::web_study(runs, study::compare(runs)));
   });
 }
 
-Catalogue::Text Catalogue::runs(std::size_t store, std::int64_t study) {
-  return kept("runs", store, study, [](const store::Store& from, const store::Study& found) {
-    return runs_json(from, found.id);
-  });
+Catalogue::Text Catalogue::runs(std::size_t store, std::int64_t study, const RunQuery& query) {
+  const auto table =
+      kept(tables_, store, study, [](const store::Store& from, const store::Study& found) {
+        return std::make_shared<const RunTable>(from, found.id);
+      });
+  return table == nullptr ? nullptr : text_of(table->page(query));
 }
 
 Catalogue::Text Catalogue::run(std::size_t store, std::int64_t study, std::int64_t run) {

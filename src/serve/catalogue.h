@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "serve/run_table.h"
+
 namespace tandem::serve {
 
 /// Any thread may call any of it. However many look on, each state of a store is read and written
@@ -44,17 +46,22 @@ class Catalogue {
 
   /// Null where there is no such thing; store::StoreError where a store cannot be read.
   Text study(std::size_t store, std::int64_t study);
-  Text runs(std::size_t store, std::int64_t study);
+  Text runs(std::size_t store, std::int64_t study, const RunQuery& query);
   Text run(std::size_t store, std::int64_t study, std::int64_t run);
 
  private:
   struct Source;
+  /// What was made of studies, by store and study, until their revision is another.
+  template <class T>
   struct Kept {
     std::string revision;
-    Text text;
+    std::shared_ptr<const T> value;
   };
-  template <class Make>
-  Text kept(const char* kind, std::size_t store, std::int64_t study, const Make& make);
+  template <class T>
+  using Shelf = std::map<std::pair<std::size_t, std::int64_t>, Kept<T>>;
+  template <class T, class Make>
+  std::shared_ptr<const T> kept(Shelf<T>& shelf, std::size_t store, std::int64_t study,
+                                const Make& make);
 
   std::vector<std::unique_ptr<Source>> sources_;
   std::mutex refreshing_;
@@ -62,7 +69,8 @@ class Catalogue {
   mutable std::condition_variable changed_;
   Overview overview_;
   bool closed_ = false;
-  std::map<std::string, Kept> texts_;
+  Shelf<std::string> studies_;
+  Shelf<RunTable> tables_;
 };
 
 }  // namespace tandem::serve

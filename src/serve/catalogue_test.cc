@@ -49,8 +49,8 @@ TEST_F(CatalogueTest, AStudyInTheRemovedOnesPlaceIsShownAsItIs) {
   EXPECT_NE(revision(catalogue), before);
   EXPECT_EQ(catalogue.study(0, first), nullptr);  // it is gone, and its number with it
   EXPECT_NE(catalogue.study(0, second)->find("\"second\""), std::string::npos);
-  EXPECT_EQ(catalogue.runs(0, first), nullptr);
-  EXPECT_NE(catalogue.runs(0, second)->find("\"second\""), std::string::npos);
+  EXPECT_EQ(catalogue.runs(0, first, {}), nullptr);
+  EXPECT_NE(catalogue.runs(0, second, {})->find("\"second\""), std::string::npos);
 }
 
 TEST_F(CatalogueTest, AnotherStoreInTheFilesPlaceIsShownAsItIs) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -153,7 +154,13 @@ Response Server::Impl::answer_later(const Request& request) {
   } else if (is("studies", 2)) {
     text = catalogue.study(store(), id(1));
   } else if (is("runs", 2)) {
-    text = catalogue.runs(store(), id(1));
+    RunQuery query;
+    try {
+      query = parse_run_query(request.target.query);
+    } catch (const std::invalid_argument& error) {
+      return failure(400, error.what());
+    }
+    text = catalogue.runs(store(), id(1), query);
   } else if (is("run", 3)) {
     text = catalogue.run(store(), id(1), id(2));
   } else {

@@ -184,7 +184,7 @@ TEST_F(ServerTest, ShowsAStudyAndItsRuns) {
   EXPECT_EQ(adam["runs"][0]["points"]["train_loss"], json({2, 0.375}));
   EXPECT_FALSE(adam["runs"][0]["points"].contains("delta"));
 
-  const json runs = get("/api/runs/" + id);
+  const json runs = get("/api/runs/" + id + "?order=id");
   ASSERT_EQ(runs["runs"].size(), 4U);
   EXPECT_EQ(runs["runs"][1]["loss"], 0.25);
   EXPECT_EQ(runs["runs"][2]["diverged"], true);
@@ -194,6 +194,25 @@ TEST_F(ServerTest, ShowsAStudyAndItsRuns) {
   EXPECT_EQ(run["command"],
             "tandem train --data nsl-kdd --lambda 0.023 --batch 64 --data-option words=9 --init "
             "zeros --data-seed 3 --seed 5 --epochs 1 --optimizer adam --option beta1=0.8 --lr 0.2");
+}
+
+TEST_F(ServerTest, RunsComeInPages) {
+  start();
+  const std::string address = "/api/runs/0/" + std::to_string(study_);
+  const json page = get(address + "?words=LR%200.2&direction=descending&offset=1&count=1");
+  EXPECT_EQ(page["total"], 4);
+  EXPECT_EQ(page["found"], 2);
+  ASSERT_EQ(page["runs"].size(), 1U);
+  EXPECT_EQ(page["runs"][0]["loss"], 0.25);
+  for (const auto& [query, name] :
+       std::vector<std::pair<std::string, std::string>>{{"order=speed", "speed"},
+                                                        {"phase=%3Cb%3E", "<b>"},
+                                                        {"count=1001", "1000"},
+                                                        {"offset=-1", "-1"},
+                                                        {"offset=1e3", "1e3"}}) {
+    const json answer = get(address + "?" + query, 400);
+    EXPECT_NE(answer["error"].get<std::string>().find(name), std::string::npos) << answer;
+  }
 }
 
 TEST_F(ServerTest, WhatIsNotThereIsNotFound) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <string>
@@ -152,7 +153,8 @@ class Connection {
   /// After TryAgain: whether the transaction is to be tried again, for the next time in a row. May
   /// take as long as the server needs to come back.
   virtual bool recover(const TryAgain& /*error*/, int /*attempt*/) { return false; }
-  virtual void while_waiting(Store::Waiting /*ask*/) {}
+  /// Store::while_waiting; a file is never waited for.
+  virtual void while_waiting(std::function<void()> /*ask*/) {}
   /// Writes all that the store held to a file beside it.
   virtual std::filesystem::path rescue() = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <string_view>
 
 #include "store/store.h"
@@ -68,6 +69,10 @@ bool is_postgres(const std::string& location) {
         "line HOST:PORT:DATABASE:USER:PASSWORD, readable by you alone");
   }
   return true;
+}
+
+std::string short_name(const std::string& location) {
+  return is_postgres(location) ? location : std::filesystem::path(location).filename().string();
 }
 
 }  // namespace tandem::store

@@ -10,4 +10,7 @@ namespace tandem::store {
 /// one that has a password in it, which the message does not show.
 bool is_postgres(const std::string& location);
 
+/// The name of the file without its folder, or the URL: what others would write.
+std::string short_name(const std::string& location);
+
 }  // namespace tandem::store

@@ -39,7 +39,7 @@ Merged Store::Impl::merge(Impl& other) {
         }
       }
       std::vector<MemberRow> members = other.unit_members(other_unit);
-      other.read_points(members);
+      other.read_points(members, Curves::all);
       finish(study.id, unit, members, std::nullopt, how);  // ensure() took F* over
       ++merged.units;
       merged.members += members.size();

@@ -70,7 +70,7 @@ TEST_P(Merge, TakesWhatIsNew) {
   EXPECT_EQ(progress.units, 3U);
   EXPECT_EQ(progress.done, 1U);
   EXPECT_EQ(progress.leased, 0U);  // a lease is of its own store
-  const auto members = here.members(tasks[0].id, true);
+  const auto members = here.members(tasks[0].id, Curves::all);
   ASSERT_EQ(members.size(), 1U);
   expect_same(members[0], sample_member("unit/1"));
   expect_whole();
@@ -92,7 +92,7 @@ TEST_P(Merge, CompletesAStudyThatIsInBoth) {
   EXPECT_EQ(merged.studies, 0U);
   EXPECT_EQ(merged.units, 2U);
   std::vector<std::string> order;
-  for (const MemberRow& member : here.members(here.tasks(study)[0].id, false)) {
+  for (const MemberRow& member : here.members(here.tasks(study)[0].id, Curves::none)) {
     order.push_back(member.options.at("lr"));
   }
   EXPECT_EQ(order, (std::vector<std::string>{"unit/0", "unit/1", "unit/2", "unit/4"}));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "store/postgres_schema.h"
 #include "store/postgres_values.h"
 #include "store/schema.h"
@@ -66,8 +68,10 @@ bool is_conflict(std::string_view state) {
   return state == "40001" || state == "40P01" || state == "23505" || state == "55P03";
 }
 
-void say_on_standard_error(const std::string& news) {
-  if (!news.empty()) std::fprintf(stderr, "tandem: %s\n", news.c_str());
+void say(const std::string& news) {
+  // A terminal may show how far the work is, in a line that has no end yet.
+  const bool after_bar = isatty(STDERR_FILENO) != 0;
+  std::fprintf(stderr, "%standem: %s\n", after_bar ? "\n" : "", visible(news).c_str());
 }
 
 }  // namespace
@@ -292,10 +296,7 @@ std::string advice_for(const std::string& trouble) {
 }
 
 PostgresConnection::PostgresConnection(std::string url, Store::Mode mode)
-    : url_(std::move(url)), mode_(mode), waiting_([](const std::string& news) {
-        say_on_standard_error(news);
-        return true;
-      }) {
+    : url_(std::move(url)), mode_(mode) {
   char* error = nullptr;
   Libpq::Option* options = libpq().parse(url_.c_str(), &error);
   if (options == nullptr) {
@@ -351,7 +352,7 @@ void PostgresConnection::reconnect(const std::string& why) {
   const bool writes = mode_ == Store::Mode::write;
   const auto began = steady_clock::now();
   const auto end = writes ? began + kPatienceOfWriters : began + kPatienceOfReaders;
-  std::string news = why + "; waiting for it to come back";
+  bool said = false;
   for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
     const std::string trouble = connect_and_look();
     if (trouble.empty()) break;
@@ -361,12 +362,15 @@ void PostgresConnection::reconnect(const std::string& why) {
                       "safe: give the same command again",
                       why, trouble));
     }
-    if (writes && !waiting_(std::exchange(news, ""))) throw StoreError(why);
+    if (writes) {
+      if (!std::exchange(said, true)) say(why + "; waiting for it to come back");
+      waiting_();
+    }
     std::this_thread::sleep_for(pause);
   }
-  if (writes && news.empty()) {
+  if (said) {
     const std::chrono::duration<double> took = steady_clock::now() - began;
-    waiting_(fmt::format("{}: connected again after {:.0f} s", url_, took.count()));
+    say(fmt::format("{}: connected again after {:.0f} s", url_, took.count()));
   }
 }
 
@@ -427,6 +431,11 @@ int PostgresConnection::find_version() {
 }
 
 void PostgresConnection::make_tables(int from) {
+  {
+    // A role that may not make schemas may have been given an empty one of this name.
+    Query rows = query("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'tandem'");
+    if (!rows.next()) execute("CREATE SCHEMA tandem");
+  }
   for (const std::string& statement : postgres_migration(from)) execute(statement);
 }
 

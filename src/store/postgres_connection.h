@@ -34,7 +34,7 @@ class PostgresConnection final : public Connection {
   void commit() override;
   void rollback() noexcept override;
   bool recover(const TryAgain& error, int attempt) override;
-  void while_waiting(Store::Waiting ask) override { waiting_ = std::move(ask); }
+  void while_waiting(std::function<void()> ask) override { waiting_ = std::move(ask); }
   std::filesystem::path rescue() override;
 
  private:
@@ -66,7 +66,7 @@ class PostgresConnection final : public Connection {
   Store::Mode mode_;
   std::string uid_;  // of the store, when it was opened
   bool lost_ = false;
-  Store::Waiting waiting_;
+  std::function<void()> waiting_ = [] {};
   std::unique_ptr<Libpq::Connection, Close> connection_;
   std::map<std::string, std::unique_ptr<Sent>, std::less<>> statements_;
 };

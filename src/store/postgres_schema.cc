@@ -21,7 +21,6 @@ constexpr int kFirst = 6;
 // NULL. Tables whose rows change all the time leave room in their pages for the next states.
 constexpr std::array kSteps = {
     R"sql(
-CREATE SCHEMA IF NOT EXISTS tandem;
 CREATE FUNCTION tandem.now() RETURNS bigint LANGUAGE sql VOLATILE AS
   'SELECT floor(extract(epoch FROM clock_timestamp()))::bigint';
 CREATE TABLE tandem.store (
@@ -145,6 +144,11 @@ CREATE TABLE tandem.worker (
   PRIMARY KEY (study_id, owner)
 ) WITH (fillfactor = 50);
 INSERT INTO tandem.store VALUES ('tandem', 6, replace(gen_random_uuid()::text, '-', ''));
+)sql",
+    // Version 7: which points are of their run's outline. Those of older versions all are.
+    R"sql(
+ALTER TABLE tandem.point ADD COLUMN outline bigint NOT NULL DEFAULT 1;
+CREATE INDEX point_of_outline ON tandem.point (member_id, place) WHERE outline = 1;
 )sql"};
 static_assert(kFirst + kSteps.size() - 1 == kSchemaVersion, "sqlite_schema.cc has the same");
 

@@ -7,7 +7,7 @@
 
 namespace tandem::store {
 
-/// The statements that bring a database of an older version (0: none) up to date. The version is
+/// The statements that bring the schema "tandem" of an older version (0: empty) up to date. The version is
 /// kept in the table "store".
 std::vector<std::string> postgres_migration(int from);
 

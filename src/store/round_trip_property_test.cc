@@ -71,7 +71,7 @@ TEST_P(StoreProperty, MembersRoundTrip) {
     std::vector<MemberRow> members;
     for (int i = *rc::gen::inRange(0, 4); i > 0; --i) members.push_back(any_member());
     RC_ASSERT(store.finish(*store.lease(study, "me", 60), members));
-    const auto found = store.members(store.tasks(study)[0].id, true);
+    const auto found = store.members(store.tasks(study)[0].id, Curves::all);
     RC_ASSERT(found.size() == members.size());
     for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);
     RC_ASSERT(!::testing::Test::HasFailure());

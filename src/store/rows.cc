@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "store/impl.h"
+#include "train/outline.h"
 
 namespace tandem::store {
 namespace {
@@ -20,12 +21,12 @@ std::vector<std::string> point_columns() {
   return names;
 }
 
-const std::string& select_points() {
-  static const std::string kText = fmt::format(
-      "SELECT member_id, {} FROM tandem.point WHERE member_id BETWEEN $1 AND $2 "
+/// Of neighbours by their ids.
+std::string select_points(const char* which) {
+  return fmt::format(
+      "SELECT member_id, {} FROM tandem.point WHERE member_id BETWEEN $1 AND $2 {} "
       "ORDER BY member_id, place",
-      fmt::join(point_columns(), ", "));
-  return kText;
+      fmt::join(point_columns(), ", "), which);
 }
 
 /// From column 1.
@@ -84,7 +85,7 @@ void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberR
 
   constexpr std::size_t kAtOnce = 2000;
   std::vector<std::string> columns = point_columns();
-  columns.insert(columns.begin(), {"member_id", "place"});
+  columns.insert(columns.begin(), {"member_id", "place", "outline"});
   Rows points("point", columns);
   const auto flush = [&] {
     connection->insert(points);
@@ -95,11 +96,12 @@ void Store::Impl::insert_members(std::int64_t unit_id, const std::vector<MemberR
   for (const MemberRow& member : members) {
     ids.next();
     const std::int64_t member_id = ids.integer(0);
-    std::int64_t point_place = 0;
-    for (const train::Point& point : member.points) {
+    const std::vector<bool> outline = train::outline(member.points);
+    for (std::size_t i = 0; i < member.points.size(); ++i) {
       std::apply(
           [&](const auto&... field) {
-            points.add(member_id, point_place++, point.*field.member...);
+            points.add(member_id, std::uint64_t{i}, bool{outline[i]},
+                       member.points[i].*field.member...);
           },
           train::kPointFields);
       if (points.size() == kAtOnce) flush();
@@ -124,15 +126,29 @@ void Store::Impl::finish(std::int64_t study_id, const Unit& unit,
   insert_members(unit.id, members);
 }
 
+void Store::Impl::read_points(std::vector<MemberRow>& members, Curves curves) {
+  static const std::string kAll = select_points("");
+  static const std::string kOutline = select_points("AND outline = 1");
+  std::vector<MemberRow*> whole;
+  std::vector<MemberRow*> outlined;
+  for (MemberRow& member : members) {
+    const bool all =
+        curves == Curves::all || (curves == Curves::measured && member.phase == Phase::measure);
+    (all ? whole : outlined).push_back(&member);
+  }
+  read_points(std::move(whole), kAll);
+  if (curves != Curves::none) read_points(std::move(outlined), kOutline);
+}
+
 /// In slices of neighbours by their ids, so that few statements read many members.
-void Store::Impl::read_points(std::vector<MemberRow>& members) {
+void Store::Impl::read_points(std::vector<MemberRow*> members, const std::string& statement) {
   constexpr std::size_t kAtOnce = 500;
   constexpr std::int64_t kGap = 20;  // other members between two of these
   std::unordered_map<std::int64_t, MemberRow*> by_id;
   std::vector<std::int64_t> ids;
-  for (MemberRow& member : members) {
-    by_id[member.id] = &member;
-    ids.push_back(member.id);
+  for (MemberRow* member : members) {
+    by_id[member->id] = member;
+    ids.push_back(member->id);
   }
   std::sort(ids.begin(), ids.end());
   for (std::size_t first = 0; first < ids.size();) {
@@ -141,7 +157,7 @@ void Store::Impl::read_points(std::vector<MemberRow>& members) {
            ids[last + 1] - ids[last] <= kGap) {
       ++last;
     }
-    Query rows = query(select_points());
+    Query rows = query(statement);
     rows.bind(ids[first], ids[last]);
     while (rows.next()) {
       const auto member = by_id.find(rows.integer(0));
@@ -179,7 +195,7 @@ std::optional<std::pair<Task, MemberRow>> Store::Impl::find_member(std::int64_t 
   Query rows = query(kText);
   if (!rows.bind(member_id, study_id).next()) return std::nullopt;
   std::vector<MemberRow> member = {member_at(rows)};
-  read_points(member);
+  read_points(member, Curves::all);
   for (Task& task : tasks(study_id)) {
     if (task.id == rows.integer(11)) return std::pair(std::move(task), std::move(member[0]));
   }

@@ -37,7 +37,7 @@ class Sharing : public AnyStore {
     const Store store = read();
     const std::int64_t study = store.studies().at(0).id;
     EXPECT_EQ(store.progress(study).done, units);
-    const auto members = store.members(store.tasks(study).at(0).id, true);
+    const auto members = store.members(store.tasks(study).at(0).id, Curves::all);
     ASSERT_EQ(members.size(), units);
     for (std::size_t i = 0; i < units; ++i) {
       EXPECT_EQ(members[i].options.at("lr"), "unit/" + std::to_string(i));
@@ -157,7 +157,7 @@ class Killing : public Sharing {
     const Store store = read();
     const std::int64_t study = store.studies().at(0).id;
     std::map<std::string, std::size_t> members;
-    for (const MemberRow& member : store.members(store.tasks(study).at(0).id, true)) {
+    for (const MemberRow& member : store.members(store.tasks(study).at(0).id, Curves::all)) {
       EXPECT_EQ(member.points.size(), kPoints);
       ++members[member.options.at("lr")];
     }

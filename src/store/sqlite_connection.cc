@@ -46,7 +46,7 @@ void check_path(const fs::path& path, Store::Mode mode) {
     return;
   }
   if (mode == Store::Mode::read) {
-    throw StoreError(fmt::format(
+    throw NoStore(fmt::format(
         "{}: no such store; `tandem study` writes one, --store says where it is", path.string()));
   }
   const fs::path folder = fs::absolute(path).parent_path();

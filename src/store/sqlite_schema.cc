@@ -245,6 +245,11 @@ ALTER TABLE point ADD COLUMN squared_norm;
     // Version 6: the lease under which a unit was done, by which its writer knows it.
     R"sql(
 ALTER TABLE unit ADD COLUMN token TEXT;
+)sql",
+    // Version 7: which points are of their run's outline. Those of older versions all are.
+    R"sql(
+ALTER TABLE point ADD COLUMN outline INTEGER NOT NULL DEFAULT 1;
+CREATE INDEX point_of_outline ON point (member_id, place) WHERE outline = 1;
 )sql"};
 static_assert(kSteps.size() == kSchemaVersion, "postgres_schema.cc has the same versions");
 

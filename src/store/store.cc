@@ -33,7 +33,19 @@ Store Store::open(const std::string& location, Mode mode) {
 }
 
 std::string Store::name() const { return impl_->name(); }
-void Store::while_waiting(Waiting ask) { impl_->connection->while_waiting(std::move(ask)); }
+void Store::while_waiting(std::function<void()> ask) {
+  impl_->connection->while_waiting(std::move(ask));
+}
+
+bool Store::exists(const std::string& location) {
+  try {
+    open(location, Mode::read);
+    return true;
+  } catch (const NoStore&) {
+    return false;
+  }
+}
+
 bool Store::is_copy() const { return impl_->connection->is_copy(); }
 
 // ---- What is planned ----------------------------------------------------------------------------
@@ -105,11 +117,11 @@ bool Store::is_tuned(std::int64_t task_id, const std::string& optimizer) const {
   });
 }
 
-std::vector<MemberRow> Store::members(std::int64_t task_id, bool with_points,
+std::vector<MemberRow> Store::members(std::int64_t task_id, Curves curves,
                                       const std::string& optimizer) const {
   return impl_->reading([&] {
     std::vector<MemberRow> members = impl_->task_members(task_id, optimizer);
-    if (with_points) impl_->read_points(members);
+    impl_->read_points(members, curves);
     return members;
   });
 }
@@ -135,7 +147,15 @@ Merged Store::merge(const std::string& other) {
   if (impl_->connection->identity() == source.connection->identity()) {
     throw StoreError(fmt::format("{}: cannot merge a store into itself", source.name()));
   }
-  return source.reading([&] { return impl_->writing([&] { return impl_->merge(source); }); });
+  // A second try finds what the first one added, if its answer was lost.
+  Merged most;
+  return source.reading([&] {
+    return impl_->writing([&] {
+      const Merged merged = impl_->merge(source);
+      if (merged.studies + merged.units > most.studies + most.units) most = merged;
+      return most;
+    });
+  });
 }
 
 }  // namespace tandem::store

@@ -32,6 +32,12 @@ class StoreError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// There is no store at that place.
+class NoStore : public StoreError {
+ public:
+  using StoreError::StoreError;
+};
+
 /// Somebody removed the study that is worked on. Nothing was written.
 class StudyRemoved : public StoreError {
  public:
@@ -125,6 +131,15 @@ struct MemberRow {
   std::vector<train::Point> points = {};  // doubles keep their bits; a NaN stays a NaN
 };
 
+/// Which points of runs are read. The outline (train/outline.h) says how a run ended, in a few points
+/// whatever its length; of runs of older versions it is all of them.
+enum class Curves {
+  none,
+  outline,
+  measured,  // the outline of what tuned, and all of what was measured: what a report shows
+  all,
+};
+
 /// What a process at work on a study says of itself, for those who look on. No result, and gone
 /// when the process is.
 struct Worker {
@@ -168,10 +183,12 @@ struct Merged {
 /// Calls that name a study by its id throw StudyRemoved where it is not there any more.
 class Store {
  public:
-  /// `read` changes nothing; a store of an older version is brought up to date in memory. `write`
-  /// creates the file, or brings it up to date.
+  /// `read` changes nothing; a file of an older version is brought up to date in memory. `write`
+  /// makes the store, or brings it up to date. The location is the path of a file, or the URL of a
+  /// PostgreSQL database, postgresql://[USER@]HOST[:PORT]/DATABASE.
   enum class Mode { read, write };
   static Store open(const std::string& location, Mode mode);
+  static bool exists(const std::string& location);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
@@ -224,7 +241,7 @@ class Store {
   bool is_tuned(std::int64_t task_id, const std::string& optimizer) const;
   /// In the order of units and of members within them, whoever wrote first. Of one optimizer where
   /// it is named.
-  std::vector<MemberRow> members(std::int64_t task_id, bool with_points,
+  std::vector<MemberRow> members(std::int64_t task_id, Curves curves,
                                  const std::string& optimizer = {}) const;
 
   /// With its points, and the task that it is of.
@@ -242,11 +259,9 @@ class Store {
   /// opened, or, if that folder is gone, in the folder for temporary files; gives its path.
   std::filesystem::path rescue() const;
 
-  /// Called while a call waits for its server to come back, now and then; `news`, where it is not
-  /// empty, is for people: what is wrong, once, and when it is over. False ends the wait with an
-  /// error. Unless this was called, news goes to standard error.
-  using Waiting = std::function<bool(const std::string& news)>;
-  void while_waiting(Waiting ask);
+  /// Called now and then while a call waits for a server to come back; what it throws ends the wait.
+  /// That the server is gone, and that it is back, is said on standard error.
+  void while_waiting(std::function<void()> ask);
 
   struct Impl;  // known inside the module only
   explicit Store(std::unique_ptr<Impl> impl);

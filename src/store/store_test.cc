@@ -102,18 +102,41 @@ TEST_P(AnyStore, KeepsMembersToTheBit) {
   }
   const Store store = read();
   const std::int64_t task = store.tasks(study)[0].id;
-  const auto found = store.members(task, true);
+  const auto found = store.members(task, Curves::all);
   ASSERT_EQ(found.size(), members.size());
   for (std::size_t i = 0; i < members.size(); ++i) expect_same(found[i], members[i]);
-  EXPECT_EQ(store.members(task, false, store.units(study)[0].optimizer).size(), members.size());
-  EXPECT_TRUE(store.members(task, false, "nobody").empty());
-  const auto bare = store.members(task, false);
+  EXPECT_EQ(store.members(task, Curves::none, store.units(study)[0].optimizer).size(),
+            members.size());
+  EXPECT_TRUE(store.members(task, Curves::none, "nobody").empty());
+  const auto bare = store.members(task, Curves::none);
   ASSERT_EQ(bare.size(), members.size());
   EXPECT_TRUE(bare[0].points.empty());
   const Totals totals = store.totals(study);
   EXPECT_EQ(totals.tasks, 1U);
   EXPECT_EQ(totals.members, 3U);
   EXPECT_EQ(totals.points, 6U);
+}
+
+TEST_P(AnyStore, ReadsOutlinesOfRuns) {
+  MemberRow tuned = sample_member("0.1", 40);
+  tuned.points[20].train_loss = -1;
+  MemberRow measured = sample_member("0.2", 40);
+  measured.phase = Phase::measure;
+  Store store = write();
+  const std::int64_t study = plan(store, 1);
+  EXPECT_TRUE(store.finish(*store.lease(study, "me", 60), {tuned, measured}));
+  const std::int64_t task = store.tasks(study)[0].id;
+  // The start, the least loss, the end; the first has no loss without lambda's part.
+  tuned.points = {tuned.points[0], tuned.points[20], tuned.points[39]};
+  const auto shown = store.members(task, Curves::measured);
+  ASSERT_EQ(shown.size(), 2U);
+  expect_same(shown[0], tuned);
+  expect_same(shown[1], measured);
+  measured.points = {measured.points[0], measured.points[39]};
+  const auto outlines = store.members(task, Curves::outline);
+  ASSERT_EQ(outlines.size(), 2U);
+  expect_same(outlines[0], tuned);
+  expect_same(outlines[1], measured);
 }
 
 TEST_P(AnyStore, DoingItTwiceIsDoingItOnce) {
@@ -327,7 +350,7 @@ TEST_P(AnyStore, IdsAreNeverGivenTwice) {
     EXPECT_TRUE(studies.insert(study).second);
     EXPECT_TRUE(units.insert(store.units(study)[0].id).second);
     EXPECT_TRUE(uids.insert(store.studies()[0].uid).second);
-    EXPECT_TRUE(members.insert(store.members(store.tasks(study)[0].id, false)[0].id).second);
+    EXPECT_TRUE(members.insert(store.members(store.tasks(study)[0].id, Curves::none)[0].id).second);
     store.remove_study(study, false);
   }
 }
@@ -379,7 +402,7 @@ TEST_F(StoreTest, AStoreThatIsNotWhereItWasIsNotWrittenTo) {
     EXPECT_EQ(file.parent_path(), folder_);
     Store rescued = Store::open(file, Store::Mode::write);
     EXPECT_TRUE(rescued.finish(*unit, {sample_member("last")}));
-    const auto members = rescued.members(rescued.tasks(study)[0].id, true);
+    const auto members = rescued.members(rescued.tasks(study)[0].id, Curves::all);
     ASSERT_EQ(members.size(), 2U);
     EXPECT_EQ(members[0].options.at("lr"), "kept");
     EXPECT_EQ(members[1].options.at("lr"), "last");
@@ -423,7 +446,7 @@ TEST_P(AnyStore, OrderIsOfPlacesNotOfTime) {
     finish_unit(store, study.id, unit, {sample_member(unit.key), sample_member(unit.key + "2")});
   }
   std::vector<std::string> order;
-  for (const MemberRow& member : store.members(task.id, false)) {
+  for (const MemberRow& member : store.members(task.id, Curves::none)) {
     order.push_back(member.options.at("lr"));
   }
   EXPECT_EQ(order, (std::vector<std::string>{"late", "late2", "a", "a2", "b", "b2"}));
@@ -507,7 +530,7 @@ TEST_P(AnyStore, FindsAMemberOfAStudy) {
   EXPECT_EQ(store.progress(study).members, 2U);
   EXPECT_EQ(store.progress(other).members, 0U);
   const Task task = store.tasks(study)[0];
-  const MemberRow second = store.members(task.id, true)[1];
+  const MemberRow second = store.members(task.id, Curves::all)[1];
   const auto found = store.find_member(study, second.id);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->first.id, task.id);

@@ -99,7 +99,7 @@ class Versions : public StoreTest {
     database.exec(kVersion1);
   }
   static void expect_old_rows(const Store& store) {
-    const auto members = store.members(store.tasks(store.studies().at(0).id).at(0).id, true);
+    const auto members = store.members(store.tasks(store.studies().at(0).id).at(0).id, Curves::all);
     ASSERT_EQ(members.size(), 1U);
     EXPECT_EQ(members[0].options.at("lr"), "0.1");
     EXPECT_FALSE(members[0].pruned);
@@ -116,7 +116,7 @@ TEST_F(Versions, AnOlderStoreIsBroughtUpToDate) {
     member.pruned = true;
     const auto unit = store.lease(1, "me", 60);
     EXPECT_TRUE(store.finish(*unit, {member}));
-    EXPECT_TRUE(store.members(1, false).at(1).pruned);
+    EXPECT_TRUE(store.members(1, Curves::none).at(1).pruned);
   }
   EXPECT_EQ(version_of(path_), kSchemaVersion);
   expect_whole();
@@ -253,7 +253,7 @@ class Damage : public StoreTest {
         store.progress(study.id);
         store.totals(study.id);
         store.units(study.id);
-        for (const Task& task : store.tasks(study.id)) store.members(task.id, true);
+        for (const Task& task : store.tasks(study.id)) store.members(task.id, Curves::all);
       }
       if (mode == Store::Mode::write) {
         const std::int64_t id = plan(store, 30);
@@ -314,7 +314,7 @@ TEST_F(Damage, OptionsThatAreNoJson) {
   make_store();
   SQLite::Database(path_.string(), SQLite::OPEN_READWRITE)
       .exec("UPDATE member SET options = '{\"lr\": ' WHERE id = 7");
-  expect_error([&] { read().members(1, true); }, {path_.string(), "JSON", "damaged"});
+  expect_error([&] { read().members(1, Curves::all); }, {path_.string(), "JSON", "damaged"});
 }
 
 // ---- No room, no right --------------------------------------------------------------------------

@@ -37,8 +37,16 @@ AnyStudy::AnyStudy(store::Store& store, RunOptions options, bool stay, Say say)
   options_.wait = false;  // another study may have units
 }
 
-bool AnyStudy::run(const std::function<bool(const Status&)>& progress) {
+bool AnyStudy::run(const std::function<bool(const Status&)>& progress) try {
+  const auto say = [&](const char* doing) {
+    Status status;
+    status.doing = doing;
+    return progress(status);
+  };
   while (true) {
+    store_.while_waiting([&] {
+      if (!say("waiting for the store's server")) throw train::Interrupted();
+    });
     bool left = stay_;
     bool worked = false;
     for (const store::Study& study : store_.studies()) {
@@ -60,11 +68,11 @@ bool AnyStudy::run(const std::function<bool(const Status&)>& progress) {
     }
     if (worked) continue;
     if (!left) return true;
-    Status waiting;
-    waiting.doing = "waiting for units";
-    if (!progress(waiting)) return false;
+    if (!say("waiting for units")) return false;
     std::this_thread::sleep_for(kWait);
   }
+} catch (const train::Interrupted&) {
+  return false;
 }
 
 AnyStudy::Left AnyStudy::left_of(const store::Study& study) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Processes that share a study while they are killed, stopped for longer than their leases, and
-// robbed of the study, which is merged back: in the end the rows are those of a run that was left
-// alone.
+// Processes that share a study while they are killed, stopped for longer than their leases, robbed of
+// the study, which is merged back, and cut off from a server that crashes: in the end the rows are
+// those of a run that was left alone, in a file.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,12 +11,15 @@
 #include <cstdio>
 #include <random>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "study/load.h"
 #include "study/runner.h"
 #include "study/test_rows.h"
+#include "tests/postgres_server.h"
 #include "tests/temp_folder.h"
 
 namespace tandem::study {
@@ -48,8 +51,8 @@ lr = 0.1
 constexpr int kLeaseSeconds = 1;
 constexpr auto kStopped = 2500ms;
 
-void run_study(const std::filesystem::path& path) {
-  Store store = Store::open(path, Store::Mode::write);
+void run_study(const std::string& location) {
+  Store store = Store::open(location, Store::Mode::write);
   // Threads do not survive a fork.
   Runner runner(parse_study(kStudy, "s.toml"), {.memory = std::size_t{1} << 30,
                                                 .executor = serial_executor(),
@@ -63,14 +66,21 @@ void run_study(const std::filesystem::path& path) {
 /// A process at work: starts again when somebody removes its study.
 class Worker {
  public:
-  explicit Worker(const std::filesystem::path& path) : pid_(fork()) {
+  explicit Worker(const std::string& location) : pid_(fork()) {
     if (pid_ != 0) return;
     while (true) {
       try {
-        run_study(path);
+        run_study(location);
         _exit(0);
       } catch (const store::StudyRemoved&) {
         std::this_thread::sleep_for(20ms);
+      } catch (const store::StoreError& error) {
+        // Who starts while the server is down is told so at once.
+        if (std::string_view(error.what()).find("connect") == std::string_view::npos) {
+          std::fprintf(stderr, "worker: %s\n", error.what());
+          _exit(1);
+        }
+        std::this_thread::sleep_for(100ms);
       } catch (const std::exception& error) {
         std::fprintf(stderr, "worker: %s\n", error.what());
         _exit(1);
@@ -107,67 +117,138 @@ class Worker {
 };
 
 /// Takes the study away from those who work on it, and gives back what was done of it.
-void rob(const std::filesystem::path& path, const std::filesystem::path& copy, bool give_back) {
+void rob(const std::string& location, const std::filesystem::path& copy, bool give_back) {
   for (const char* end : {"", "-wal", "-shm"}) std::filesystem::remove(copy.string() + end);
-  if (give_back) Store::open(copy, Store::Mode::write).merge(path);
-  Store store = Store::open(path, Store::Mode::write);
+  if (give_back) Store::open(copy, Store::Mode::write).merge(location);
+  Store store = Store::open(location, Store::Mode::write);
   if (const auto study = store.find_study("s")) store.remove_study(study->id, true);
   if (give_back) store.merge(copy);
 }
 
-void disturb(int disturbances) {
+/// What the store is kept by, and how it is interfered with.
+class Place {
+ public:
+  virtual ~Place() = default;
+  /// For the worker of this number.
+  virtual std::string location(std::size_t worker) const = 0;
+  /// Cuts connections, if there are any.
+  virtual bool cut(bool /*all*/) { return false; }
+};
+
+class File : public Place {
+ public:
+  explicit File(std::string path) : path_(std::move(path)) {}
+  std::string location(std::size_t /*worker*/) const override { return path_; }
+
+ private:
+  std::string path_;
+};
+
+/// Every other worker comes through a pooler.
+class Server : public Place {
+ public:
+  Server() { server_.clear(); }
+  std::string location(std::size_t worker) const override {
+    return worker % 2 == 0 ? server_.url() : pooler_.url();
+  }
+  bool cut(bool all) override {
+    if (all) {
+      server_.crash();
+    } else {
+      pooler_.stop();
+    }
+    std::this_thread::sleep_for(100ms);
+    if (all) {
+      server_.start();
+    } else {
+      pooler_.start();
+    }
+    return true;
+  }
+
+ private:
+  tests::PostgresServer& server_ = tests::PostgresServer::shared();
+  tests::Pgbouncer pooler_{server_};
+};
+
+void disturb(Place& place, std::size_t number, int disturbances) {
   const tests::TempFolder folder;
   run_study(folder / "alone.db");
   const auto expected = all_rows(folder / "alone.db", "s");
 
-  const std::filesystem::path path = folder / "runs.db";
-  { Store::open(path, Store::Mode::write); }
+  const std::string location = place.location(0);
+  { Store::open(location, Store::Mode::write); }
   std::mt19937_64 random(7);
   std::vector<Worker> workers;
-  for (int i = 0; i < 3; ++i) workers.emplace_back(path);
+  for (std::size_t i = 0; i < number; ++i) workers.emplace_back(place.location(i));
   int done = 0;
   int kills = 0;
   int stops = 0;
   int thefts = 0;
+  int cuts = 0;
   while (done < disturbances) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 200));
-    for (Worker& worker : workers) {
-      if (worker.running()) continue;
+    for (std::size_t i = 0; i < number; ++i) {
+      if (workers[i].running()) continue;
       // All was done: begin once more.
-      worker.expect_good_end();
-      rob(path, folder / "copy.db", false);
-      worker = Worker(path);
+      workers[i].expect_good_end();
+      rob(location, folder / "copy.db", false);
+      workers[i] = Worker(place.location(i));
     }
-    Worker& victim = workers[random() % workers.size()];
-    switch (random() % 4) {
+    const std::size_t i = random() % number;
+    switch (random() % 5) {
       case 0:
-        victim.kill_it();
-        victim = Worker(path);
+        workers[i].kill_it();
+        workers[i] = Worker(place.location(i));
         ++kills;
         break;
       case 1:
       case 2:
-        if (victim.stopped()) continue;
-        victim.stop();
+        if (workers[i].stopped()) continue;
+        workers[i].stop();
         ++stops;
         break;
+      case 3:
+        if (!place.cut(random() % 2 == 0)) continue;
+        ++cuts;
+        break;
       default:
-        rob(path, folder / "copy.db", random() % 3 != 0);
+        rob(location, folder / "copy.db", random() % 3 != 0);
         ++thefts;
     }
     ++done;
   }
   for (Worker& worker : workers) worker.expect_good_end();
-  while (wait(nullptr) > 0) {
-  }
-  EXPECT_EQ(all_rows(path, "s"), expected);
-  EXPECT_TRUE(load_study(Store::open(path, Store::Mode::read), "s").complete);
-  std::printf("%d kills, %d stops, %d thefts\n", kills, stops, thefts);
+  EXPECT_EQ(all_rows(location, "s"), expected);
+  EXPECT_TRUE(load_study(Store::open(location, Store::Mode::read), "s").complete);
+  std::printf("%d kills, %d stops, %d thefts, %d cuts\n", kills, stops, thefts, cuts);
 }
 
-TEST(Chaos, EndsWithTheRowsOfARunThatWasLeftAlone) { disturb(20); }
+void disturb_file(int disturbances) {
+  const tests::TempFolder folder;
+  File file(folder / "runs.db");
+  disturb(file, 3, disturbances);
+}
 
-TEST(Chaos, SlowEndsWithTheRowsOfARunThatWasLeftAlone) { disturb(200); }
+TEST(Chaos, EndsWithTheRowsOfARunThatWasLeftAlone) { disturb_file(20); }
+
+TEST(Chaos, SlowEndsWithTheRowsOfARunThatWasLeftAlone) { disturb_file(200); }
+
+TEST(Chaos, PostgresEndsWithTheSameRows) {
+  const std::string missing = tests::Pgbouncer::missing();
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  Server server;
+  disturb(server, 4, 12);
+}
+
+TEST(Chaos, SlowPostgresEndsWithTheSameRows) {
+  const std::string missing = tests::Pgbouncer::missing();
+  if (!missing.empty()) GTEST_SKIP() << missing;
+  for (const std::size_t workers : {2U, 4U, 8U}) {
+    Server server;
+    disturb(server, workers, 80);
+  }
+}
 
 }  // namespace
 }  // namespace tandem::study

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -31,10 +33,10 @@ OptimizerRuns& runs_of(TaskRuns& task, const store::MemberRow& member) {
 
 std::map<std::string, std::vector<std::string>> grid_of(const std::vector<Run>& runs) {
   std::map<std::string, std::vector<std::string>> grid;
+  std::map<std::string, std::unordered_set<std::string_view>> known;
   for (const Run& run : runs) {
     for (const auto& [name, value] : run.options) {
-      std::vector<std::string>& values = grid[name];
-      if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
+      if (known[name].insert(value).second) grid[name].push_back(value);
     }
   }
   std::erase_if(grid, [](const auto& entry) { return entry.second.size() < 2; });
@@ -86,7 +88,7 @@ void keep_the_chosen(OptimizerRuns& optimizer) {
 }
 
 TaskRuns load_task(const store::Store& store, const store::Task& stored,
-                   const std::vector<OptimizerSpec>& specs, ReportLoss loss) {
+                   const std::vector<OptimizerSpec>& specs, ReportLoss loss, store::Curves curves) {
   TaskRuns task{.name = stored.key,
                 .data = stored.data,
                 .model = stored.model,
@@ -96,7 +98,7 @@ TaskRuns load_task(const store::Store& store, const store::Task& stored,
                 .dimension = stored.dimension,
                 .optimum = stored.optimum,
                 .optimizers = {}};
-  for (store::MemberRow& member : store.members(stored.id, true)) {
+  for (store::MemberRow& member : store.members(stored.id, curves)) {
     OptimizerRuns& optimizer = runs_of(task, member);
     auto& runs = member.phase == store::Phase::tune ? optimizer.tuned : optimizer.measured;
     runs.push_back({.options = std::move(member.options),
@@ -132,7 +134,8 @@ store::Study find_study(const store::Store& store, const std::string& name) {
                   names.empty() ? ", which has none" : suggestion(name, names)));
 }
 
-StudyRuns load_study(const store::Store& store, const std::string& name, ReportLoss loss) {
+StudyRuns load_study(const store::Store& store, const std::string& name, ReportLoss loss,
+                     store::Curves curves) {
   const store::Study study = find_study(store, name);
   const store::Progress progress = store.progress(study.id);
   StudyRuns runs{.name = study.name,
@@ -151,7 +154,7 @@ StudyRuns load_study(const store::Store& store, const std::string& name, ReportL
                  .tasks = {}};
   const std::vector<OptimizerSpec> optimizers = optimizers_of(study.text);
   for (const store::Task& task : store.tasks(study.id)) {
-    runs.tasks.push_back(load_task(store, task, optimizers, loss));
+    runs.tasks.push_back(load_task(store, task, optimizers, loss, curves));
     // Units that measure are added when tuning is done.
     for (const OptimizerRuns& optimizer : runs.tasks.back().optimizers) {
       if (best_of_grid(optimizer) != nullptr && optimizer.measured.size() < runs.seeds.size()) {

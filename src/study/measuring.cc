@@ -49,8 +49,8 @@ std::vector<store::Unit> Measuring::add(std::size_t task, std::size_t tuned, Tel
 
 OptimizerRuns Measuring::tuned_runs(std::size_t task, std::size_t optimizer) const {
   OptimizerRuns runs;
-  for (store::MemberRow& row :
-       store_.members(task_ids_[task], true, study_.optimizers[optimizer].label)) {
+  for (store::MemberRow& row : store_.members(task_ids_[task], store::Curves::outline,
+                                              study_.optimizers[optimizer].label)) {
     if (row.phase != store::Phase::tune) continue;
     runs.tuned.push_back({.options = std::move(row.options),
                           .seed = row.seed,

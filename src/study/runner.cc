@@ -63,6 +63,24 @@ class AskingExecutor : public Executor {
   std::exception_ptr thrown_;
 };
 
+/// Whoever stops the work stops waiting for the store's server too.
+class AskWhileWaiting {
+ public:
+  AskWhileWaiting(store::Store& store, Teller& teller) : store_(store) {
+    store_.while_waiting([&teller] {
+      if (!teller.say("waiting for the store's server")) throw train::Interrupted();
+    });
+  }
+  AskWhileWaiting(const AskWhileWaiting&) = delete;
+  AskWhileWaiting& operator=(const AskWhileWaiting&) = delete;
+  ~AskWhileWaiting() {
+    store_.while_waiting([] {});
+  }
+
+ private:
+  store::Store& store_;
+};
+
 }  // namespace
 
 struct Runner::Work {
@@ -149,10 +167,13 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
     work.of_part.emplace(study_, plan_, *options_.part, task_ids_);
     work.of_part->offer(population_units(study_, plan_, task_ids_));
   }
+  const AskWhileWaiting asking(store, work.teller);
   bool complete = false;
   try {
     complete = work_through(work);
     work.teller.leave();
+  } catch (const train::Interrupted&) {
+    // While it waited for the store's server.
   } catch (const store::StoreMoved& error) {
     throw store::StoreError(
         fmt::format("{}; all that it held is in {}", error.what(), store.rescue().string()));

@@ -40,9 +40,14 @@ void Teller::set_best(std::size_t task, std::size_t optimizer, double loss) {
 }
 
 bool Teller::tell(const std::string& doing) {
+  if (!say(doing)) return false;
+  if (seconds_now() - told_store_ > kStoreSeconds) tell_store("{}");
+  return true;
+}
+
+bool Teller::say(const std::string& doing) {
   status_.doing = doing;
   status_.seconds = seconds_now() - began_;
-  if (seconds_now() - told_store_ > kStoreSeconds) tell_store("{}");
   return progress_(status_);
 }
 

@@ -50,6 +50,8 @@ class Teller {
   void set_best(std::size_t task, std::size_t optimizer, double loss);
   /// What is done besides training; false if it is to stop.
   bool tell(const std::string& doing);
+  /// The same, to the caller alone.
+  bool say(const std::string& doing);
   /// So much of the part is trained; false if it is to stop.
   bool tell(const Part& part, const train::Trainer& trainer, double done, double member_epochs);
   /// The process is done.

@@ -52,7 +52,7 @@ inline std::vector<std::string> all_rows(const std::filesystem::path& path,
   for (const store::Task& task : store.tasks(store.find_study(study).value().id)) {
     rows.push_back(fmt::format("{} {} F*={}", task.key, task.data_hash,
                                task.optimum ? bits(*task.optimum) : "none"));
-    for (const store::MemberRow& member : store.members(task.id, true)) {
+    for (const store::MemberRow& member : store.members(task.id, store::Curves::all)) {
       rows.push_back(text_of(member));
     }
   }

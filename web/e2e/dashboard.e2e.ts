@@ -120,11 +120,15 @@ describe("a study", () => {
     await page.locator("table.runs tbody tr").first().waitFor();
     await shoot(page, "dashboard-runs");
     await page.getByLabel("Phase").selectOption("measure");
+    const phases = page.locator("table.runs tbody tr td:nth-child(5)");
+    await expect
+      .poll(async () => (await phases.allTextContents()).every((phase) => phase === "measure"))
+      .toBe(true);
     const losses = (await page.locator("table.runs tbody tr td:nth-child(7)").allTextContents()).map(Number);
     const numbers = losses.filter((value) => !Number.isNaN(value));
     expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
     await page.getByRole("searchbox").fill("no such optimizer");
-    expect(await page.locator("table.runs tbody tr").count()).toBe(0);
+    await expect.poll(() => page.locator("table.runs tbody tr").count()).toBe(0);
     await page.getByRole("searchbox").fill("");
   });
 

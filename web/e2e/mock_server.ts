@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
-import type { Overview, RunDetail, RunTable, Study, StudyEntry } from "../src/model";
+import type { Overview, Study, StudyEntry } from "../src/model";
+import { pageOf, sampleRuns } from "./mock_runs";
 import { bundleFolder } from "./report_file";
 import { HOSTILE_IMAGE, HOSTILE_SCRIPT, sampleStudy } from "./sample";
 
@@ -33,69 +34,9 @@ export interface MockServer {
   start: () => Promise<void>;
 }
 
-function runTable(study: Study): { table: RunTable; details: RunDetail[] } {
-  const table: RunTable = { tasks: study.tasks.map(({ name }) => name), runs: [] };
-  const details: RunDetail[] = [];
-  study.tasks.forEach((task, at) => {
-    for (const optimizer of task.optimizers) {
-      optimizer.grid.loss.forEach((loss, setting) => {
-        const options: Record<string, string> = {};
-        for (const [name, values] of Object.entries(optimizer.grid.values)) {
-          options[name] = values[optimizer.grid.settings[name]?.[setting] ?? 0] ?? "";
-        }
-        add("tune", 0, loss, loss === null, options);
-      });
-      for (const run of optimizer.runs) {
-        const least = run.diverged
-          ? null
-          : Math.min(...run.points.train_loss.slice(1).map((value) => value ?? Infinity));
-        add("measure", run.seed, least, run.diverged, optimizer.row?.options ?? {});
-      }
-      function add(
-        phase: "tune" | "measure",
-        seed: number,
-        loss: number | null,
-        diverged: boolean,
-        options: Record<string, string>,
-      ): void {
-        const id = table.runs.length;
-        table.runs.push({
-          id,
-          task: at,
-          optimizer: optimizer.label,
-          phase,
-          seed,
-          loss,
-          diverged,
-          pruned: false,
-          options,
-        });
-        const run = optimizer.runs[seed % optimizer.runs.length];
-        if (!run) return;
-        details.push({
-          id,
-          task: task.name,
-          optimizer: optimizer.label,
-          method: optimizer.method,
-          phase,
-          seed,
-          diverged,
-          diverged_at: diverged ? 7 : 0,
-          pruned: false,
-          state_bytes: optimizer.row?.state_bytes ?? 0,
-          options,
-          points: run.points,
-          command: `tandem train --data ${task.data} --optimizer ${optimizer.method} --seed ${seed}`,
-        });
-      }
-    }
-  });
-  return { table, details };
-}
-
 export async function startMock(): Promise<MockServer> {
   const studies = [sampleStudy("convex", [0, 1]), sampleStudy("deep", [2]), sampleStudy(HOSTILE_SCRIPT, [0])];
-  const runs = studies.map(runTable);
+  const runs = studies.map(sampleRuns);
   let epoch = 3;
   const entry = (id: number): StudyEntry => {
     const study = studies[id] as Study;
@@ -107,7 +48,7 @@ export async function startMock(): Promise<MockServer> {
       created: study.created + id * 3600,
       epochs: study.epochs,
       tasks: study.tasks.length,
-      members: runs[id]?.table.runs.length ?? 0,
+      members: runs[id]?.runs.length ?? 0,
       units: 100,
       done: running ? Math.min(99, epoch * 4) : id === 2 ? 40 : 100,
       state: running ? "running" : id === 2 ? "stopped" : "complete",
@@ -154,7 +95,8 @@ export async function startMock(): Promise<MockServer> {
   const sockets = new Set<Socket>();
   const tell = (response: ServerResponse) =>
     response.write(`event: overview\ndata: ${JSON.stringify(overview())}\n\n`);
-  const answer = (path: string, response: ServerResponse): void => {
+  const answer = (url: URL, response: ServerResponse): void => {
+    const path = url.pathname;
     const json = (body: unknown, status = 200) => {
       response.writeHead(status, { "Content-Type": "application/json" });
       response.end(JSON.stringify(body));
@@ -175,7 +117,7 @@ export async function startMock(): Promise<MockServer> {
       response.on("close", () => listeners.delete(response));
       tell(response);
     } else if (kind === "studies" && studies[which]) json(studies[which]);
-    else if (kind === "runs" && runs[which]) json(runs[which].table);
+    else if (kind === "runs" && runs[which]) json(pageOf(runs[which], url.searchParams));
     else if (kind === "run" && runs[which]?.details[Number(run)]) json(runs[which].details[Number(run)]);
     else json({ error: "there is no such thing" }, 404);
   };
@@ -183,7 +125,9 @@ export async function startMock(): Promise<MockServer> {
   let server: Server;
   let port = 0;
   const start = async (): Promise<void> => {
-    server = createServer((request, response) => answer(request.url ?? "/", response));
+    server = createServer((request, response) =>
+      answer(new URL(request.url ?? "/", "http://localhost"), response),
+    );
     server.on("connection", (socket) => {
       sockets.add(socket);
       socket.on("close", () => sockets.delete(socket));

@@ -199,11 +199,18 @@ export interface Overview {
   studies: StudyEntry[];
 }
 
-/** GET /api/runs/STORE/STUDY: every run, without its points. */
-export interface RunTable {
+/**
+ * GET /api/runs/STORE/STUDY?words=&phase=&outcome=&order=&direction=&offset=&count=: a page of the runs, without their
+ * points.
+ */
+export interface RunPage {
   tasks: string[];
+  /** How many runs the study has, and how many of them were asked for. */
+  total: number;
+  found: number;
   runs: {
     id: number;
+    /** Its place in `tasks`. */
     task: number;
     optimizer: string;
     phase: "tune" | "measure";

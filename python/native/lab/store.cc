@@ -106,7 +106,8 @@ py::dict load_study(const std::string& path, const std::string& name,
   std::string rows = "[";
   {
     const py::gil_scoped_release release;
-    runs = study::load_study(open(path), name, study::parse_report_loss(report_loss));
+    runs = study::load_study(open(path), name, study::parse_report_loss(report_loss),
+                             store::Curves::all);
     for (const study::Row& row : study::compare(*runs)) {
       rows += (rows.size() > 1 ? "," : "") +
               study::to_json(row).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);

@@ -226,8 +226,8 @@ def compare(
     optimum : bool
         Finds F* where lambda > 0, the model is logistic and the loss cross entropy, for `gap`.
     store : path, optional
-        A run store to keep it in: the same call goes on from what is there. A temporary one
-        otherwise.
+        A run store to keep it in, a file or ``"postgresql://host/database"``: the same call goes on
+        from what is there. A temporary one otherwise.
     name : str
         Of the study in the store, and of its data.
     n_threads : int, optional

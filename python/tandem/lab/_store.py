@@ -289,7 +289,7 @@ class StudyInfo:
 class Store:
     """A run store, for reading.
 
-    Nothing is held open: each question reads the file as it is then, also while others write.
+    Nothing is held open: each question reads the store as it is then, also while others write.
 
     Examples
     --------
@@ -308,7 +308,7 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        if not os.path.exists(self.path):
+        if "://" not in self.path and not os.path.exists(self.path):
             raise FileNotFoundError(f"No such file: {self.path!r}, expected a run store")
         self.studies  # says at once what is wrong with the file
 
@@ -354,6 +354,8 @@ class Store:
 
 def open_store(path: str | os.PathLike[str]) -> Store:
     """A run store that the program or :func:`compare` wrote.
+
+    ``path`` is a file, or the URL of a PostgreSQL database, ``"postgresql://host/database"``.
 
     Raises
     ------

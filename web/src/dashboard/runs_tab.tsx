@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // All runs of a study: filter, order, pages, and ticks to compare them.
 import { useSignal } from "@preact/signals";
-import { useMemo } from "preact/hooks";
-import { number, options } from "../data/format";
-import { filterRuns, outcomeOf, type RunEntry, type RunFilter } from "../data/filters";
-import { sortBy } from "../data/sorting";
-import type { RunTable } from "../model";
+import { useRef } from "preact/hooks";
+import { count, number, options } from "../data/format";
+import { outcomeOf, type RunFilter } from "../data/filters";
+import type { RunPage } from "../model";
 import { Setting } from "../ui/setting";
-import { HeaderCell, type Order, type TableColumn } from "../ui/sortable_table";
+import { HeaderCell, type Column, type Order } from "../ui/sortable_table";
 import { api } from "./api";
 import { CompareBar } from "./compare_bar";
 import { useFresh } from "./fresh";
@@ -16,135 +15,147 @@ import { isTicked, setTicked } from "./selection";
 
 const PAGE = 50;
 
+type RunEntry = RunPage["runs"][number];
+
 interface RunsTabProps {
   store: number;
   study: number;
   revision: string | undefined;
 }
 
+/** The server finds, orders and sends a page at a time, however many runs there are. */
 export function RunsTab({ store, study, revision }: RunsTabProps) {
-  const { data, error } = useFresh(`runs ${store} ${study}`, revision, () => api.runs(store, study));
-  if (!data) return <p class={error ? "notice" : "soft"}>{error ?? "Fetching the runs…"}</p>;
-  return <Runs table={data} keyOf={(run) => ({ store, study, run })} />;
-}
-
-function columnsOf(table: RunTable, keyOf: (run: number) => RunKey): TableColumn<RunEntry>[] {
-  const task = (run: RunEntry) => table.tasks[run.task] ?? "";
-  return [
-    {
-      id: "id",
-      title: "Run",
-      key: (run) => run.id,
-      cell: (run) => <a href={links.run(keyOf(run.id))}>#{run.id}</a>,
-    },
-    { id: "task", title: "Task", key: task, cell: task },
-    { id: "optimizer", title: "Optimizer", key: (run) => run.optimizer, cell: (run) => run.optimizer },
-    { id: "phase", title: "Phase", key: (run) => run.phase, cell: (run) => run.phase },
-    { id: "seed", title: "Seed", numeric: true, key: (run) => run.seed, cell: (run) => run.seed },
-    {
-      id: "loss",
-      title: "Least loss",
-      numeric: true,
-      key: (run) => run.loss,
-      cell: (run) => number(run.loss, 6),
-    },
-    {
-      id: "outcome",
-      title: "Outcome",
-      key: outcomeOf,
-      cell: (run) => <span class={`outcome ${outcomeOf(run)}`}>{outcomeOf(run)}</span>,
-    },
-    {
-      id: "options",
-      title: "Options",
-      key: (run) => options(run.options),
-      cell: (run) => <Setting text={options(run.options)} />,
-    },
-  ];
-}
-
-function Runs({ table, keyOf }: { table: RunTable; keyOf: (run: number) => RunKey }) {
-  const filter = useSignal<RunFilter>({ query: "", phase: "all", outcome: "all" });
+  const filter = useSignal<RunFilter>({ words: "", phase: "all", outcome: "all" });
   const order = useSignal<Order>({ id: "loss", direction: "ascending" });
   const page = useSignal(0);
-  const columns = useMemo(() => columnsOf(table, keyOf), [table]);
-  const found = useMemo(() => {
-    const column = columns.find(({ id }) => id === order.value.id);
-    const some = filterRuns(table, filter.value);
-    return column ? sortBy(some, column.key, order.value.direction) : some;
-  }, [table, filter.value, order.value]);
-  const pages = Math.max(1, Math.ceil(found.length / PAGE));
-  const current = Math.min(page.value, pages - 1);
-  const rows = found.slice(current * PAGE, (current + 1) * PAGE);
-  const keys = rows.map((run) => keyOf(run.id));
+  const query = {
+    ...filter.value,
+    order: order.value.id,
+    direction: order.value.direction,
+    offset: page.value * PAGE,
+    count: PAGE,
+  };
+  const { data, error } = useFresh(`runs ${store} ${study} ${JSON.stringify(query)}`, revision, () =>
+    api.runs(store, study, query),
+  );
+  // While the next page is on its way, the one before stays.
+  const shown = useRef<{ of: string; table: RunPage } | null>(null);
+  const of = `${store} ${study}`;
+  if (data) shown.current = { of, table: data };
+  const table = shown.current?.of === of ? shown.current.table : null;
   const change = (part: Partial<RunFilter>) => {
     filter.value = { ...filter.value, ...part };
     page.value = 0;
   };
+  if (!table) return <p class={error ? "notice" : "soft"}>{error ?? "Fetching the runs…"}</p>;
   return (
     <>
       <RunFilters filter={filter.value} onChange={change} />
-      <div class="pages">
-        <p class="soft" aria-live="polite">
-          {found.length} of {table.runs.length} runs
-        </p>
-        <button type="button" disabled={current === 0} onClick={() => (page.value = current - 1)}>
-          Previous
-        </button>
-        <span>
-          page {current + 1} of {pages}
-        </span>
-        <button type="button" disabled={current >= pages - 1} onClick={() => (page.value = current + 1)}>
-          Next
-        </button>
-      </div>
-      <div class="table-scroll" tabIndex={0} role="group" aria-label="Runs">
-        <table class="data runs">
-          <caption class="visually-hidden">Runs of the study</caption>
-          <thead>
-            <tr>
-              <th scope="col">
-                <input
-                  type="checkbox"
-                  aria-label="Tick all runs of this page"
-                  checked={keys.length > 0 && keys.every(isTicked)}
-                  onChange={(event) => setTicked(keys, event.currentTarget.checked)}
-                />
-              </th>
-              {columns.map((column) => (
-                <HeaderCell
-                  key={column.id}
-                  column={column}
-                  order={order.value}
-                  onOrder={(next) => (order.value = next)}
-                />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((run) => (
-              <tr key={run.id}>
-                <td>
-                  <input
-                    type="checkbox"
-                    aria-label={`Compare run ${run.id}`}
-                    checked={isTicked(keyOf(run.id))}
-                    onChange={(event) => setTicked([keyOf(run.id)], event.currentTarget.checked)}
-                  />
-                </td>
-                {columns.map((column) => (
-                  <td key={column.id} class={column.numeric ? "number" : ""}>
-                    {column.cell(run)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-      {table.runs.length === 0 && <p class="soft">No run has ended yet.</p>}
+      {error && <p class="notice">{error}</p>}
+      <Pages table={table} page={page.value} onPage={(next) => (page.value = next)} />
+      <Runs
+        table={table}
+        keyOf={(run) => ({ store, study, run })}
+        order={order.value}
+        onOrder={(next) => {
+          order.value = next;
+          page.value = 0;
+        }}
+      />
+      {table.total === 0 && <p class="soft">No run has ended yet.</p>}
       <CompareBar />
     </>
+  );
+}
+
+function columnsOf(table: RunPage, keyOf: (run: number) => RunKey): Column<RunEntry>[] {
+  return [
+    { id: "id", title: "Run", cell: (run) => <a href={links.run(keyOf(run.id))}>#{run.id}</a> },
+    { id: "task", title: "Task", cell: (run) => table.tasks[run.task] ?? "" },
+    { id: "optimizer", title: "Optimizer", cell: (run) => run.optimizer },
+    { id: "phase", title: "Phase", cell: (run) => run.phase },
+    { id: "seed", title: "Seed", numeric: true, cell: (run) => run.seed },
+    { id: "loss", title: "Least loss", numeric: true, cell: (run) => number(run.loss, 6) },
+    {
+      id: "outcome",
+      title: "Outcome",
+      cell: (run) => <span class={`outcome ${outcomeOf(run)}`}>{outcomeOf(run)}</span>,
+    },
+    { id: "options", title: "Options", cell: (run) => <Setting text={options(run.options)} /> },
+  ];
+}
+
+function Pages(props: { table: RunPage; page: number; onPage: (page: number) => void }) {
+  const { table, page, onPage } = props;
+  const pages = Math.max(1, Math.ceil(table.found / PAGE));
+  return (
+    <div class="pages">
+      <p class="soft" aria-live="polite">
+        {count(table.found)} of {count(table.total)} runs
+      </p>
+      <button type="button" disabled={page === 0} onClick={() => onPage(Math.min(page, pages) - 1)}>
+        Previous
+      </button>
+      <span>
+        page {page + 1} of {pages}
+      </span>
+      <button type="button" disabled={page >= pages - 1} onClick={() => onPage(page + 1)}>
+        Next
+      </button>
+    </div>
+  );
+}
+
+interface RunsProps {
+  table: RunPage;
+  keyOf: (run: number) => RunKey;
+  order: Order;
+  onOrder: (order: Order) => void;
+}
+
+function Runs({ table, keyOf, order, onOrder }: RunsProps) {
+  const columns = columnsOf(table, keyOf);
+  const keys = table.runs.map((run) => keyOf(run.id));
+  return (
+    <div class="table-scroll" tabIndex={0} role="group" aria-label="Runs">
+      <table class="data runs">
+        <caption class="visually-hidden">Runs of the study</caption>
+        <thead>
+          <tr>
+            <th scope="col">
+              <input
+                type="checkbox"
+                aria-label="Tick all runs of this page"
+                checked={keys.length > 0 && keys.every(isTicked)}
+                onChange={(event) => setTicked(keys, event.currentTarget.checked)}
+              />
+            </th>
+            {columns.map((column) => (
+              <HeaderCell key={column.id} column={column} order={order} onOrder={onOrder} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {table.runs.map((run) => (
+            <tr key={run.id}>
+              <td>
+                <input
+                  type="checkbox"
+                  aria-label={`Compare run ${run.id}`}
+                  checked={isTicked(keyOf(run.id))}
+                  onChange={(event) => setTicked([keyOf(run.id)], event.currentTarget.checked)}
+                />
+              </td>
+              {columns.map((column) => (
+                <td key={column.id} class={column.numeric ? "number" : ""}>
+                  {column.cell(run)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 
@@ -161,9 +172,9 @@ function RunFilters({
         <span>Filter</span>
         <input
           type="search"
-          value={filter.query}
+          value={filter.words}
           placeholder="optimizer, task, seed, options"
-          onInput={(event) => onChange({ query: event.currentTarget.value })}
+          onInput={(event) => onChange({ words: event.currentTarget.value })}
         />
       </label>
       <label class="picker">

@@ -5,7 +5,7 @@ import type { ComponentChildren } from "preact";
 import { sortBy, type Direction, type Key } from "../data/sorting";
 import { TableBlock } from "./table_block";
 
-export interface TableColumn<T> {
+export interface Column<T> {
   id: string;
   title: ComponentChildren;
   /** What the column is, where its title is short. */
@@ -13,8 +13,11 @@ export interface TableColumn<T> {
   numeric?: boolean;
   /** The way of the first click. */
   first?: Direction;
-  key: (row: T) => Key;
   cell: (row: T) => ComponentChildren;
+}
+
+export interface TableColumn<T> extends Column<T> {
+  key: (row: T) => Key;
 }
 
 interface TableProps<T> {
@@ -36,7 +39,7 @@ export function nextOrder(order: Order | null, id: string, first: Direction): Or
 }
 
 export function HeaderCell<T>(props: {
-  column: TableColumn<T>;
+  column: Column<T>;
   order: Order | null;
   onOrder: (order: Order) => void;
 }) {
