@@ -29,6 +29,14 @@ bool may_lack_measuring(const store::Store& store, const store::Study& study) {
   return false;
 }
 
+/// Nobody asks any more while the store waits for its server.
+struct NobodyAsks {
+  store::Store& store;
+  ~NobodyAsks() {
+    store.while_waiting([] {});
+  }
+};
+
 }  // namespace
 
 AnyStudy::AnyStudy(store::Store& store, RunOptions options, bool stay, Say say)
@@ -43,6 +51,7 @@ bool AnyStudy::run(const std::function<bool(const Status&)>& progress) try {
     status.doing = doing;
     return progress(status);
   };
+  const NobodyAsks afterwards{store_};
   while (true) {
     store_.while_waiting([&] {
       if (!say("waiting for the store's server")) throw train::Interrupted();
