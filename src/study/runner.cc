@@ -20,6 +20,7 @@
 #include "study/optimum.h"
 #include "study/stored_study.h"
 #include "study/train_options.h"
+#include "study/unit_checkpoint.h"
 #include "train/plan.h"
 
 namespace tandem::study {
@@ -81,6 +82,27 @@ class AskWhileWaiting {
   store::Store& store_;
 };
 
+/// When what a unit has trained is to be copied, so that it can be given back: once a second, if that
+/// costs next to nothing.
+class CheckpointClock {
+ public:
+  explicit CheckpointClock(double most_seconds) : wait_(std::min(1.0, most_seconds)) {}
+  bool due() const { return seconds_now() - last_ >= wait_; }
+  template <typename Copy>
+  void made(const Copy& copy) {
+    const double began = seconds_now();
+    copy();
+    last_ = seconds_now();
+    wait_ = std::max(wait_, kShare * (last_ - began));
+  }
+
+ private:
+  static constexpr double kShare = 100;  // of the time for it
+
+  double last_ = seconds_now();
+  double wait_;
+};
+
 }  // namespace
 
 struct Runner::Work {
@@ -93,6 +115,9 @@ struct Runner::Work {
   std::optional<PartUnits> of_part = {};  // where the process has a part of the study
   const store::Lease* lease = nullptr;    // of the unit in work
   double renewed = 0;
+  std::optional<UnitCheckpoint> checkpoint = {};  // where it trains
+  double checkpoint_stored = 0;
+  bool checkpoint_is_new = false;  // it was not stored yet
 };
 
 Runner::Runner(StudySpec study, RunOptions options)
@@ -231,6 +256,7 @@ void Runner::add_measuring(Work& work) {
 void Runner::do_unit(Work& work, const store::Lease& lease) {
   work.lease = &lease;
   work.renewed = seconds_now();
+  work.checkpoint.reset();
   try {
     const auto task = work.tasks.find(lease.unit.task_id);
     if (task == work.tasks.end()) {
@@ -245,13 +271,7 @@ void Runner::do_unit(Work& work, const store::Lease& lease) {
     if (lease.unit.phase == store::Phase::optimum) {
       optimum = find_optimum_of(work, unit.task);
     } else {
-      Part part{.work = unit, .phase = lease.unit.phase};
-      part.share = 1 / static_cast<double>(unit.seeds.size());
-      for (std::size_t s = 0; s < unit.seeds.size(); ++s) {
-        part.seed = unit.seeds[s];
-        part.begin = static_cast<double>(s) * part.share;
-        train(work, part, rows);
-      }
+      rows = train(work, lease, unit);
     }
     finish(work, lease, rows, optimum);
     if (lease.unit.phase == store::Phase::tune) {
@@ -265,7 +285,10 @@ void Runner::do_unit(Work& work, const store::Lease& lease) {
     throw;  // nothing to give back
   } catch (...) {
     try {
+      keep_checkpoint(work);
       work.store.release(lease);
+    } catch (const LostLease&) {
+      // There is nothing to give back.
     } catch (const store::StoreError&) {
       // The lease ends by time. What went wrong first is worth more.
     }
@@ -293,43 +316,40 @@ void Runner::keep_lease(Work& work) const {
   work.renewed = time;
 }
 
-void Runner::train(Work& work, const Part& part, std::vector<store::MemberRow>& rows) {
-  const PlannedTask& planned = plan_.tasks[part.work.task];
-  const TaskSpec& spec = planned.spec;
-  const auto problem = loader_.problem(spec);
-  const train::Plan plan =
-      train::make_plan(*problem, part.work.settings, options_.memory, planned.steps);
-  const OptimizerSpec& own = study_.optimizers[part.work.optimizer];
-  const bool tune = part.phase == store::Phase::tune;
-  for (std::size_t wave = 0; wave < plan.waves.size(); ++wave) {
-    std::vector<train::Setting> population;
-    for (const std::size_t id : plan.waves[wave]) population.push_back(part.work.settings[id]);
-    const train::Trainer* running = nullptr;
-    train::TrainOptions options = train_options(study_, spec, part.seed);
-    options.diagnose = study_.diagnose && !tune;
-    options.progress = [&](double epoch_part) {
-      const double epochs = static_cast<double>(running->epochs_done()) + epoch_part;
-      const double done =
-          (static_cast<double>(wave) + epochs / static_cast<double>(study_.epochs)) /
-          static_cast<double>(plan.waves.size());
-      keep_lease(work);
-      return work.teller.tell(part, *running, done, timing_.member_epochs);
-    };
-    const Stopwatch watch(timing_.training);
-    train::Trainer trainer(*problem, population, options, options_.executor);
-    running = &trainer;
-    bool more = true;
-    while (more) {
-      timing_.member_epochs += static_cast<double>(trainer.alive());
-      more = trainer.epoch();
-      if (!tune) continue;
-      if (study_.prune != 0) halve(trainer);
-      for (const train::Member& member : trainer.members()) {
-        if (member.diverged || member.points.size() < 2) continue;
-        work.teller.set_best(part.work.task, part.work.optimizer, member.points.back().train_loss);
-      }
+std::vector<store::MemberRow> Runner::train(Work& work, const store::Lease& lease,
+                                            const UnitWork& unit) {
+  const PlannedTask& planned = plan_.tasks[unit.task];
+  const train::Plan waves = train::make_plan(*loader_.problem(planned.spec), unit.settings,
+                                             options_.memory, planned.steps);
+  // One after another: a wave of settings on a seed each.
+  std::vector<std::vector<train::Setting>> populations;
+  for (std::size_t s = 0; s < unit.seeds.size(); ++s) {
+    for (const std::vector<std::size_t>& wave : waves.waves) {
+      std::vector<train::Setting>& population = populations.emplace_back();
+      for (const std::size_t id : wave) population.push_back(unit.settings[id]);
     }
-    for (const train::Member& member : trainer.members()) {
+  }
+  work.checkpoint.emplace(populations);
+  {
+    const Stopwatch in_store(timing_.store);
+    if (const auto bytes = work.store.checkpoint(lease)) work.checkpoint->read(*bytes);
+  }
+  work.checkpoint_stored = seconds_now();
+  work.checkpoint_is_new = false;
+
+  const OptimizerSpec& own = study_.optimizers[unit.optimizer];
+  std::vector<store::MemberRow> rows;
+  for (std::size_t p = 0; p < populations.size(); ++p) {
+    const Part part{.work = unit,
+                    .phase = lease.unit.phase,
+                    .seed = unit.seeds[p / waves.waves.size()],
+                    .begin = static_cast<double>(p) / static_cast<double>(populations.size()),
+                    .share = 1 / static_cast<double>(populations.size())};
+    if (p >= work.checkpoint->done().size()) {
+      work.checkpoint->finish(train(work, part, populations[p]));
+      work.checkpoint_is_new = true;
+    }
+    for (const train::Member& member : work.checkpoint->done()[p]) {
       rows.push_back({.optimizer = own.label,
                       .method = own.method,
                       .baseline = own.baseline,
@@ -343,6 +363,58 @@ void Runner::train(Work& work, const Part& part, std::vector<store::MemberRow>& 
                       .points = member.points});
     }
   }
+  return rows;
+}
+
+std::vector<train::Member> Runner::train(Work& work, const Part& part,
+                                         const std::vector<train::Setting>& population) {
+  const TaskSpec& spec = plan_.tasks[part.work.task].spec;
+  const auto problem = loader_.problem(spec);
+  const bool tune = part.phase == store::Phase::tune;
+  const train::Trainer* running = nullptr;
+  train::TrainOptions options = train_options(study_, spec, part.seed);
+  options.diagnose = study_.diagnose && !tune;
+  options.progress = [&](double epoch_part) {
+    const double epochs = static_cast<double>(running->epochs_done()) + epoch_part;
+    keep_lease(work);
+    return work.teller.tell(part, *running, epochs / static_cast<double>(study_.epochs),
+                            timing_.member_epochs);
+  };
+  const Stopwatch watch(timing_.training);
+  const auto trainer_at_start = [&] {
+    return std::make_unique<train::Trainer>(*problem, population, options, options_.executor);
+  };
+  auto trainer = trainer_at_start();
+  if (!work.checkpoint->resume(*trainer)) trainer = trainer_at_start();
+  running = trainer.get();
+  CheckpointClock clock(options_.checkpoint_seconds);
+  bool more = trainer->epochs_done() < study_.epochs;
+  while (more) {
+    timing_.member_epochs += static_cast<double>(trainer->alive());
+    more = trainer->epoch();
+    if (tune && study_.prune != 0) halve(*trainer);
+    if (more && clock.due()) {
+      clock.made([&] { work.checkpoint->keep(*trainer); });
+      work.checkpoint_is_new = true;
+      if (seconds_now() - work.checkpoint_stored >= options_.checkpoint_seconds) {
+        keep_checkpoint(work);
+      }
+    }
+    if (!tune) continue;
+    for (const train::Member& member : trainer->members()) {
+      if (member.diverged || member.points.size() < 2) continue;
+      work.teller.set_best(part.work.task, part.work.optimizer, member.points.back().train_loss);
+    }
+  }
+  return trainer->members();
+}
+
+void Runner::keep_checkpoint(Work& work) {
+  if (!work.checkpoint || !work.checkpoint_is_new) return;
+  const Stopwatch in_store(timing_.store);
+  if (!work.store.keep_checkpoint(*work.lease, work.checkpoint->bytes())) throw LostLease();
+  work.checkpoint_is_new = false;
+  work.checkpoint_stored = seconds_now();
 }
 
 /// Successive halving: after 1/eta^k of the epochs, k = K..1, the best 1/eta^(K+1-k) of the grid

@@ -35,6 +35,9 @@ struct RunOptions {
   std::shared_ptr<Executor> executor = {};  // null: default_executor()
   /// A dead process of this machine is noticed at once, one of another machine after this time.
   int lease_seconds = 600;
+  /// Between checkpoints of a unit in the store; a unit that is given back leaves one too. They are
+  /// made after epochs.
+  double checkpoint_seconds = 60;
   /// Only its units are worked on.
   std::optional<StudyPart> part = {};
   /// Units in the hands of others are waited for: they may come back.
@@ -81,7 +84,12 @@ class Runner {
   /// Adds what measures the grids that are tuned by now.
   void add_measuring(Work& work);
   void do_unit(Work& work, const store::Lease& lease);
-  void train(Work& work, const Part& part, std::vector<store::MemberRow>& rows);
+  std::vector<store::MemberRow> train(Work& work, const store::Lease& lease, const UnitWork& unit);
+  /// Trains the unit's next population.
+  std::vector<train::Member> train(Work& work, const Part& part,
+                                   const std::vector<train::Setting>& population);
+  /// How far the unit is, for whoever takes it next.
+  void keep_checkpoint(Work& work);
   std::optional<double> find_optimum_of(Work& work, std::size_t task);
   void finish(Work& work, const store::Lease& lease, const std::vector<store::MemberRow>& rows,
               std::optional<double> optimum);

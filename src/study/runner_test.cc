@@ -365,7 +365,8 @@ TEST_F(RunnerTest, StatusAndTimingAddUp) {
   }));
   EXPECT_GT(calls, 0U);
   const Timing& timing = own.timing();
-  const auto rows = store.members(store.tasks(store.find_study("s")->id).at(0).id, store::Curves::none);
+  const auto rows =
+      store.members(store.tasks(store.find_study("s")->id).at(0).id, store::Curves::none);
   EXPECT_GE(rows.size(), 3U + 4 + 2 + 2);  // more where the loss without lambda's part chose others
   EXPECT_EQ(timing.member_epochs, 3 * static_cast<double>(rows.size()));
   EXPECT_GT(timing.training, 0);

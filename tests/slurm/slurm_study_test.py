@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "slurm-study"
 
 # Units of about half a second on one thread.
 STUDY = """
-epochs = 12
+epochs = 50
 seeds = [1, 2]
 [[task]]
 data = "synthetic:rows=6000,features=40,classes=5,noise=0.1,seed=5"
@@ -93,7 +93,7 @@ class Test:
         state, node, restarted = self.cluster.tasks(job).get(number, ("", None, 0))
         return state == "RUNNING" and restarted >= restarts and node != elsewhere and node
 
-    def keep_busy(self, what, condition, seconds=90):
+    def keep_busy(self, what, condition, seconds=150):
         """Waits, and gives the workers more studies meanwhile."""
 
         def look():
