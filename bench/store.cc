@@ -5,15 +5,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <mutex>
-#include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "base/token.h"
+#include "bench/folder.h"
 #include "bench/measure.h"
 #include "store/store.h"
 
@@ -24,27 +22,7 @@ using store::Store;
 
 // What a unit costs in a large study against a small one.
 constexpr double kMostGrowth = 1.5;
-constexpr std::size_t kFirst = 1000;  // units of the rows that compare numbers of workers
-
-/// A folder that goes with its owner.
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tandem-bench-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make the folder " + name);
-    path_ = name;
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  std::string file() const { return path_ / "bench.db"; }
-
- private:
-  std::filesystem::path path_;
-};
+constexpr std::size_t kShared = 1000;  // at most, where numbers of workers are compared
 
 /// A study of so many units, none of them done, while this lives.
 class Planned {
@@ -161,16 +139,18 @@ void run_store_bench(const StoreOptions& options, const Report& report) {
                 .target = fmt::format("<= {}", kMostGrowth),
                 .met = work / first <= kMostGrowth});
   }
+  const std::size_t shared =
+      std::min(kShared, *std::max_element(options.units.begin(), options.units.end()));
   double alone = 0;
   std::vector<std::size_t> workers = options.workers;
   if (!workers.empty()) workers.insert(workers.begin(), 1);
   for (const std::size_t number : workers) {
-    const Planned study(location, kFirst);
+    const Planned study(location, shared);
     const double seconds = seconds_of_workers(location, study.id(), number, options.points);
-    const double rate = static_cast<double>(kFirst) / seconds;
+    const double rate = static_cast<double>(shared) / seconds;
     if (alone == 0) alone = rate;
     report.row({.part = "workers",
-                .name = fmt::format("{} units, {} workers", kFirst, number),
+                .name = fmt::format("{} units, {} worker{}", shared, number, number > 1 ? "s" : ""),
                 .unit = "units/s",
                 .value = rate,
                 .reference = alone,

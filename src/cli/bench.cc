@@ -14,6 +14,7 @@
 
 #include "bench/deep.h"
 #include "bench/population.h"
+#include "bench/runs.h"
 #include "bench/step.h"
 #include "bench/store.h"
 #include "bench/torch.h"
@@ -36,6 +37,7 @@ struct Options {
   bench::TorchOptions torch;
   bench::DeepOptions deep;
   bench::StoreOptions store;
+  bench::RunsOptions runs;
   std::filesystem::path data_dir;
   bool quick = false;
   bool markdown = false;
@@ -140,6 +142,43 @@ void add_store(CLI::App& bench, const std::shared_ptr<Options>& options, const C
   store->add_flag("--markdown", options->markdown, "The table as Markdown");
   store->callback([options, &common, &job] {
     job = [options, &common] { return run_store(*options, common); };
+  });
+}
+
+int run_runs(const Options& options, const Common& common) {
+  bench::RunsOptions runs = options.runs;
+  if (runs.keep && runs.location.empty()) {
+    throw std::invalid_argument("--keep needs --store: a temporary file is removed");
+  }
+  if (options.quick) {
+    runs.runs = {20, 40};
+    runs.points = 5;
+  }
+  return run_bench([&](const bench::Report& report) { bench::run_runs_bench(runs, report); },
+                   options.markdown, common);
+}
+
+void add_runs(CLI::App& bench, const std::shared_ptr<Options>& options, const Common& common,
+              Job& job) {
+  CLI::App* runs =
+      bench.add_subcommand("runs",
+                           "Example: tandem bench runs --runs 1000,100000 --points 100\n\n"
+                           "What a report of many runs costs, in time and memory.");
+  runs->add_option("--store", options->runs.location,
+                   std::string(kStoreHelp) + " [a temporary file]; what is added is removed");
+  runs->add_option("--runs", options->runs.runs, "Runs of the studies, one after the other")
+      ->delimiter(',')
+      ->check(whole(1, std::size_t{1} << 24))
+      ->capture_default_str();
+  runs->add_option("--points", options->runs.points, "Measurements of each run")
+      ->check(whole(2, std::size_t{1} << 20))
+      ->capture_default_str();
+  runs->add_flag("--keep", options->runs.keep,
+                 "Leaves the studies in the store, for `tandem report` and `tandem serve`");
+  runs->add_flag("--quick", options->quick, "Small sizes: does it run, not how fast");
+  runs->add_flag("--markdown", options->markdown, "The table as Markdown");
+  runs->callback([options, &common, &job] {
+    job = [options, &common] { return run_runs(*options, common); };
   });
 }
 
@@ -302,6 +341,7 @@ void add_bench(CLI::App& app, const Common& common, Job& job) {
   add_torch(*bench, options, common, job);
   add_deep(*bench, options, common, job);
   add_store(*bench, options, common, job);
+  add_runs(*bench, options, common, job);
 }
 
 }  // namespace tandem::cli

@@ -105,7 +105,7 @@ TEST_F(PostgresCommand, APasswordInTheUrlIsRefused) {
   const std::string url = "postgresql://me:s3cret@127.0.0.1/runs";
   for (const std::string& command :
        {study_command(), std::string("runs list"), std::string("report"),
-        std::string("runs merge x"), std::string("export csv --out x"), std::string("serve")}) {
+        std::string("export csv --out x"), std::string("serve")}) {
     const Result result = run(command, url, true);
     expect_end(result, kData, {"password", ".pgpass"});
     EXPECT_EQ(result.out.find("s3cret"), std::string::npos) << result.out;

@@ -143,5 +143,21 @@ TEST(Program, BenchMeasuresSomething) {
   EXPECT_GE(measurements, 25U);
 }
 
+TEST(Program, BenchOfManyRunsLeavesWhatIsToBeKept) {
+  const tests::TempFolder folder;
+  const std::string store = " --store " + (folder / "runs.db").string();
+  const auto studies = [&] {
+    const Result listed = program("runs list --json" + store);
+    EXPECT_EQ(listed.exit_code, 0) << listed.out;
+    return json_lines(listed.out).size();
+  };
+  EXPECT_EQ(json_lines(program("bench runs --quick --json" + store).out).size(), 6U);
+  EXPECT_EQ(studies(), 0U);
+  const Result kept = program("bench runs --quick --keep --json" + store);
+  EXPECT_EQ(kept.exit_code, 0);
+  EXPECT_EQ(studies(), 2U);
+  EXPECT_EQ(program("bench runs --quick --keep", true).exit_code, 2);
+}
+
 }  // namespace
 }  // namespace tandem::cli

@@ -25,10 +25,27 @@ struct NumberOption {
 /// All options of the program that take a number, as its help has them.
 std::vector<NumberOption> number_options() {
   std::vector<NumberOption> options;
-  for (const char* command :
-       {"", "demo", "train", "study", "paper", "paper theory", "report", "export csv", "optimizers",
-        "bench step", "bench population", "bench torch", "bench deep", "data describe",
-        "data fetch", "optimum", "finetune", "runs list", "serve"}) {
+  for (const char* command : {"",
+                              "demo",
+                              "train",
+                              "study",
+                              "paper",
+                              "paper theory",
+                              "report",
+                              "export csv",
+                              "optimizers",
+                              "bench step",
+                              "bench population",
+                              "bench torch",
+                              "bench deep",
+                              "bench store",
+                              "bench runs",
+                              "data describe",
+                              "data fetch",
+                              "optimum",
+                              "finetune",
+                              "runs list",
+                              "serve"}) {
     const std::string help = program(std::string(command) + " --help").out;
     const std::regex option("(?:^|\n)  (--[A-Za-z-]+) (UINT|INT|FLOAT)");
     for (std::sregex_iterator found(help.begin(), help.end(), option), end; found != end; ++found) {

@@ -119,8 +119,8 @@ class Rows {
   std::vector<Value> values_;
 };
 
-/// Leases and what processes say of themselves need not survive a power cut, which their processes
-/// do not survive either: without an fsync for each.
+/// In a file leases and what processes say of themselves need not survive a power cut, which their
+/// processes do not survive either: without an fsync for each.
 enum class Durability { survives_power_cut, survives_kill };
 
 class Connection {

@@ -44,10 +44,16 @@ struct Store::Impl {
     });
   }
 
+  /// The same for `work` of one statement, which needs no transaction of its own.
+  template <typename Work>
+  auto asking(const Work& work) {
+    return until_done(work);
+  }
+
   // Parts of a caller's transaction.
+  [[noreturn]] void throw_removed() const;
   /// Throws StudyRemoved. What writes results or plans holds the study to itself; what leases and
   /// tells only keeps it from being removed.
-  void require_study(std::int64_t study_id);
   void hold_study(std::int64_t study_id);
   void keep_study(std::int64_t study_id);
   Progress progress(std::int64_t study_id);

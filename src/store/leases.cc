@@ -34,23 +34,26 @@ class Owners {
 }  // namespace
 
 Progress Store::Impl::progress(std::int64_t study_id) {
-  Progress progress;
-  {
-    Query counts = query(
-        "SELECT units, done, members, work_done, revision, tasks FROM tandem.tally "
-        "WHERE study_id = $1");
-    if (!counts.bind(study_id).next()) require_study(study_id);
-    progress = {.units = counts.count(0),
-                .done = counts.count(1),
-                .tasks = counts.count(5),
-                .members = counts.count(2),
-                .work_done = counts.number(3),
-                .revision = counts.integer(4)};
-  }
-  Query rows = query("SELECT owner FROM tandem.lease WHERE study_id = $1 AND ends > tandem.now()");
+  Query rows = query(
+      "SELECT units, done, members, work_done, revision, tasks, owner FROM tandem.tally "
+      "LEFT JOIN tandem.lease ON lease.study_id = tally.study_id AND ends > tandem.now() "
+      "WHERE tally.study_id = $1");
   rows.bind(study_id);
+  Progress progress;
   Owners owners;
-  while (rows.next()) progress.leased += owners.gone(rows.text(0)) ? 0 : 1;
+  bool there = false;
+  while (rows.next()) {
+    there = true;
+    progress = {.units = rows.count(0),
+                .done = rows.count(1),
+                .leased = progress.leased,
+                .tasks = rows.count(5),
+                .members = rows.count(2),
+                .work_done = rows.number(3),
+                .revision = rows.integer(4)};
+    if (!rows.null(6) && !owners.gone(rows.text(6))) ++progress.leased;
+  }
+  if (!there) throw_removed();
   return progress;
 }
 
@@ -99,7 +102,7 @@ std::optional<Lease> Store::lease(std::int64_t study_id, const std::string& owne
       // The first try may have been stored, though its answer was lost.
       Query rows = impl_->query(
           "SELECT unit.id, task_id, key, optimizer, phase, seed, members, place, work, done "
-          "FROM tandem.lease JOIN tandem.unit ON unit.id = unit_id WHERE token = $1");
+          "FROM tandem.lease JOIN tandem.unit ON unit.id = unit_id WHERE lease.token = $1");
       if (rows.bind(token).next()) {
         return Lease{.unit = unit_at(rows), .study_id = study_id, .owner = owner, .token = token};
       }
@@ -213,7 +216,7 @@ void Store::untell(std::int64_t study_id, const std::string& owner) {
 }
 
 std::vector<Worker> Store::workers(std::int64_t study_id) const {
-  return impl_->reading([&] {
+  return impl_->asking([&] {
     Query query = impl_->query(
         "SELECT owner, began, updated, part, seconds_left, doing, curve, machine, target "
         "FROM tandem.worker "

@@ -32,6 +32,7 @@ Libpq load() {
   find(api.free_options, "PQconninfoFree");
   find(api.free_memory, "PQfreemem");
   find(api.connect, "PQconnectdbParams");
+  find(api.hear_notices, "PQsetNoticeProcessor");
   find(api.finish, "PQfinish");
   find(api.status, "PQstatus");
   find(api.transaction_status, "PQtransactionStatus");

@@ -31,6 +31,8 @@ struct Libpq {
   void (*free_options)(Option*);
   void (*free_memory)(void*);
   Connection* (*connect)(const char* const* keywords, const char* const* values, int expand);
+  using Notice = void (*)(void*, const char*);
+  Notice (*hear_notices)(Connection*, Notice, void*);
   void (*finish)(Connection*);
   int (*status)(const Connection*);
   int (*transaction_status)(const Connection*);

@@ -175,32 +175,23 @@ Study Store::Impl::ensure(const Study& study) {
   return *found;
 }
 
-namespace {
-
-[[noreturn]] void throw_removed(const std::string& store) {
+void Store::Impl::throw_removed() const {
   throw StudyRemoved(fmt::format(
       "{}: the study was removed from the store while this process worked on it; nothing was "
       "written",
-      store));
-}
-
-}  // namespace
-
-void Store::Impl::require_study(std::int64_t study_id) {
-  Query rows = query("SELECT 1 FROM tandem.study WHERE id = $1");
-  if (!rows.bind(study_id).next()) throw_removed(name());
+      name()));
 }
 
 // Who needs more than one row locked locks in this order, so that nobody waits in a circle: the
 // study's tally, the study, a unit, its lease.
 void Store::Impl::hold_study(std::int64_t study_id) {
   Query rows = query("SELECT 1 FROM tandem.tally WHERE study_id = $1 FOR UPDATE");
-  if (!rows.bind(study_id).next()) throw_removed(name());
+  if (!rows.bind(study_id).next()) throw_removed();
 }
 
 void Store::Impl::keep_study(std::int64_t study_id) {
   Query rows = query("SELECT 1 FROM tandem.study WHERE id = $1 FOR KEY SHARE");
-  if (!rows.bind(study_id).next()) throw_removed(name());
+  if (!rows.bind(study_id).next()) throw_removed();
 }
 
 void Store::Impl::count(std::int64_t study_id, const Change& change) {

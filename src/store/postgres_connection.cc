@@ -231,15 +231,13 @@ void PostgresConnection::begin_reading() {
   execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
 }
 
-void PostgresConnection::begin_writing(Durability durability) {
+/// All that is written survives a crash of the server, which processes survive too.
+void PostgresConnection::begin_writing(Durability /*durability*/) {
   execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
   try {
     // Of this transaction alone. A process that was stopped in the middle of it keeps others
     // waiting for no longer than this.
-    execute(durability == Durability::survives_kill
-                ? "SELECT set_config('idle_in_transaction_session_timeout', '20s', true), "
-                  "set_config('synchronous_commit', 'off', true)"
-                : "SELECT set_config('idle_in_transaction_session_timeout', '20s', true)");
+    execute("SELECT set_config('idle_in_transaction_session_timeout', '20s', true)");
   } catch (const StoreError&) {
     rollback();
     throw;
@@ -280,6 +278,9 @@ std::string PostgresConnection::connect() {
   connection_.reset();  // never two at a time
   connection_.reset(libpq().connect(kKeywords.data(), values.data(), 1));
   if (connection_ == nullptr) return "out of memory";
+  // What matters comes as an error as well.
+  libpq().hear_notices(
+      connection_.get(), [](void*, const char*) {}, nullptr);
   lost_ = libpq().status(connection_.get()) != Libpq::kOk;
   return lost_ ? one_line(libpq().error_message(connection_.get())) : "";
 }
@@ -470,8 +471,7 @@ void PostgresConnection::open() {
   int version = version_now();
   if (mode_ == Store::Mode::read) {
     if (version == 0) {
-      throw StoreError(
-          fmt::format("{}: the database has no store; `tandem study` makes one", url_));
+      throw NoStore(fmt::format("{}: the database has no store; `tandem study` makes one", url_));
     }
     if (version < kSchemaVersion) {
       throw StoreError(fmt::format(

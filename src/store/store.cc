@@ -76,11 +76,11 @@ void Store::add_units(std::int64_t study_id, const std::vector<Unit>& units) {
 // ---- What there is ------------------------------------------------------------------------------
 
 Progress Store::progress(std::int64_t study_id) const {
-  return impl_->reading([&] { return impl_->progress(study_id); });
+  return impl_->asking([&] { return impl_->progress(study_id); });
 }
 
 Totals Store::totals(std::int64_t study_id) const {
-  return impl_->reading([&] {
+  return impl_->asking([&] {
     Query query = impl_->query(
         "SELECT (SELECT count(*) FROM tandem.task WHERE study_id = $1), "
         "(SELECT count(*) FROM tandem.unit JOIN tandem.member ON unit_id = unit.id WHERE study_id "
@@ -93,23 +93,23 @@ Totals Store::totals(std::int64_t study_id) const {
 }
 
 std::vector<Study> Store::studies() const {
-  return impl_->reading([&] { return impl_->studies(); });
+  return impl_->asking([&] { return impl_->studies(); });
 }
 
 std::optional<Study> Store::find_study(const std::string& name) const {
-  return impl_->reading([&] { return impl_->find_study(name); });
+  return impl_->asking([&] { return impl_->find_study(name); });
 }
 
 std::vector<Task> Store::tasks(std::int64_t study_id) const {
-  return impl_->reading([&] { return impl_->tasks(study_id); });
+  return impl_->asking([&] { return impl_->tasks(study_id); });
 }
 
 std::vector<Unit> Store::units(std::int64_t study_id) const {
-  return impl_->reading([&] { return impl_->units(study_id); });
+  return impl_->asking([&] { return impl_->units(study_id); });
 }
 
 bool Store::is_tuned(std::int64_t task_id, const std::string& optimizer) const {
-  return impl_->reading([&] {
+  return impl_->asking([&] {
     Query query = impl_->query(
         "SELECT 1 FROM tandem.unit WHERE task_id = $1 AND optimizer = $2 AND done = 0 AND "
         "phase = 'tune' LIMIT 1");
