@@ -77,12 +77,14 @@ std::optional<Lease> Store::lease(std::int64_t study_id, const std::string& owne
   const std::string token = random_token();
   bool again = false;
   const auto first_free = [&]() -> std::optional<Unit> {
-    Query rows = impl_->query(
+    static const std::string kFree =
         "SELECT id, task_id, key, optimizer, phase, seed, members, place, work, done "
-        "FROM tandem.unit WHERE study_id = $1 AND done = 0 AND ($2 = '' OR key = $2) AND "
-        "coalesce((SELECT ends FROM tandem.lease WHERE unit_id = unit.id), 0) <= tandem.now() "
-        "ORDER BY place, key LIMIT 1 FOR UPDATE SKIP LOCKED");
-    if (!rows.bind(study_id, key).next()) return std::nullopt;
+        "FROM tandem.unit WHERE study_id = $1 AND done = 0 AND "
+        "coalesce((SELECT ends FROM tandem.lease WHERE unit_id = unit.id), 0) <= tandem.now() ";
+    static const std::string kFirst = kFree + "ORDER BY place, key LIMIT 1 FOR UPDATE SKIP LOCKED";
+    static const std::string kNamed = kFree + "AND key = $2 FOR UPDATE SKIP LOCKED";
+    Query rows = impl_->query(key.empty() ? kFirst : kNamed);
+    if (!(key.empty() ? rows.bind(study_id) : rows.bind(study_id, key)).next()) return std::nullopt;
     return unit_at(rows);
   };
   // Takes the place of one that ran out. Another process may have been faster since we looked.
@@ -198,7 +200,7 @@ void Store::tell(std::int64_t study_id, const Worker& worker) {
             "VALUES ($1, $2, tandem.now(), tandem.now(), $3, $4, $5, $6, $7, $8) "
             "ON CONFLICT (study_id, owner) DO UPDATE SET updated = excluded.updated, "
             "part = excluded.part, seconds_left = excluded.seconds_left, doing = excluded.doing, "
-            "curve = excluded.curve")
+            "curve = excluded.curve, machine = excluded.machine, target = excluded.target")
         .bind(study_id, worker.owner, worker.part, worker.seconds_left, worker.doing, worker.curve,
               worker.machine, worker.target)
         .run();
