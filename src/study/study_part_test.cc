@@ -196,6 +196,7 @@ TEST_F(Parts, InterruptedGoOnWhereTheyWere) {
       Store store = Store::open(own, Store::Mode::write);
       std::size_t began = ~std::size_t{0};
       const bool done = runner_of(kStudy, StudyPart{part, 2}).run(store, [&](const Status& status) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(21));  // to be asked in every step
         if (began == ~std::size_t{0}) began = status.units_done;
         return status.units_done == began;  // one unit at a time
       });
