@@ -12,11 +12,11 @@ namespace {
 constexpr std::string_view kLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-constexpr std::array<std::int8_t, 256> kValues = [] {
-  std::array<std::int8_t, 256> values{};
-  for (std::int8_t& value : values) value = -1;
+constexpr std::array<int, 256> kValues = [] {
+  std::array<int, 256> values{};
+  for (int& value : values) value = -1;
   for (std::size_t i = 0; i < kLetters.size(); ++i) {
-    values[static_cast<unsigned char>(kLetters[i])] = static_cast<std::int8_t>(i);
+    values[static_cast<unsigned char>(kLetters[i])] = static_cast<int>(i);
   }
   return values;
 }();
