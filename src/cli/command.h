@@ -20,7 +20,8 @@ struct Common {
   bool json = false;
   bool quiet = false;
   bool verbose = false;
-  int threads = 0;  // 0: all
+  int threads = 0;          // 0: all
+  std::string target = {};  // of the kernels; empty: the best that this CPU runs
   unsigned long long seed = 1;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The program's command line.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <tandem/tandem.h>
 #include <CLI/CLI.hpp>
 
@@ -26,8 +27,9 @@ namespace tandem::cli {
 namespace {
 
 std::string version_text() {
-  return fmt::format("tandem {}\ncompiler: g++ {}\nkernels: {}\nthreads: {}\n", version(),
-                     __VERSION__, cpu_target(), default_executor()->threads());
+  return fmt::format("tandem {}\ncompiler: g++ {}\nkernels: {}\nCPU targets: {}\nthreads: {}\n",
+                     version(), __VERSION__, cpu_target(), fmt::join(cpu_targets(), " "),
+                     default_executor()->threads());
 }
 
 std::vector<std::string> names_of(const CLI::App& app) {
@@ -68,6 +70,7 @@ int report_error(int exit_code, std::string_view text) {
 /// Does the work and turns what was thrown into messages.
 int work(const Common& common, const Job& job) {
   try {
+    if (!common.target.empty()) set_cpu_target(common.target);
     if (common.threads > 0) set_default_executor(pool_executor(common.threads));
     return job();
   } catch (const std::invalid_argument& error) {
@@ -99,6 +102,9 @@ int run_program(int argc, const char* const* argv) {
   app.allow_extras();
   app.add_flag("--json", common.json, "JSON lines on standard output");
   app.add_option("--threads", common.threads, "Threads to use; 0 is all")->check(whole(0, 4096));
+  app.add_option("--target", common.target,
+                 "Instruction set of the kernels, such as AVX2; default: the best here. On one "
+                 "target results have the same bits");
   app.add_option("--seed", common.seed, "Seed of everything random")->capture_default_str();
   app.add_flag("-q,--quiet", common.quiet, "Only results and errors");
   app.add_flag("-v,--verbose", common.verbose, "Say more about what happens");
@@ -123,8 +129,10 @@ int run_program(int argc, const char* const* argv) {
     app.parse(argc, argv);
     refuse_extras(app);
     if (show_version) {
-      write_result(version_text());
-      return kDone;
+      job = [] {
+        write_result(version_text());
+        return kDone;
+      };
     }
     if (!job) {
       const CLI::App* chosen = &app;

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "base/bytes_text.h"
@@ -21,6 +22,7 @@
 #include "report/terminal.h"
 #include "store/location.h"
 #include "store/store.h"
+#include "study/any_study.h"
 #include "study/comparison.h"
 #include "study/load.h"
 #include "study/runner.h"
@@ -36,7 +38,23 @@ struct Options {
   std::filesystem::path data_dir;
   std::size_t memory = 0;  // MiB
   bool dry_run = false;
+  bool add = false;
+  std::string part;
+  bool worker = false;
+  bool wait = false;
+  int lease = 600;  // seconds
 };
+
+study::RunOptions run_options(const Options& options) {
+  study::RunOptions run{.data_dir = options.data_dir,
+                        .memory = options.memory << 20,
+                        .command = fmt::format("tandem study {} --store {}",
+                                               shell_word(options.file.filename().string()),
+                                               shell_word(store::short_name(options.store))),
+                        .lease_seconds = options.lease};
+  if (!options.part.empty()) run.part = study::parse_part(options.part);
+  return run;
+}
 
 void show_plan(const study::Runner& runner, double seconds, const Common& common) {
   const study::StudySpec& study = runner.study();
@@ -127,38 +145,101 @@ void show_result(const store::Store& store, const study::Runner& runner, const O
                 shell_word(options.store.string()), shell_word(runs.name));
 }
 
+void show_part(const store::Store& store, const study::Runner& runner, const Options& options,
+               const Common& common) {
+  if (common.quiet || common.json) return;
+  const store::Study study = study::find_study(store, runner.study().name);
+  const store::Progress progress = store.progress(study.id);
+  print_note(fmt::format(
+      "part {} is done: {} of the study's {} units are in {}; when all parts are, `tandem runs "
+      "merge` puts their stores together",
+      options.part, progress.done, progress.units, options.store.string()));
+}
+
+/// Shows how far the work is, and stops it at Ctrl-C.
+class Watch {
+ public:
+  explicit Watch(const Common& common) : progress_(!common.quiet) { catch_interrupts(); }
+
+  /// To be called between steps; false if the work is to stop.
+  bool operator()(const study::Status& status) {
+    const double rate = status.seconds > 0 ? status.member_epochs / status.seconds : 0;
+    progress_.show(
+        status.part,
+        status.units == 0
+            ? status.doing
+            : fmt::format("unit {} of {}, {}, {} members, {:.0f} member-epochs/s; best: {}",
+                          status.units_done + 1, status.units, status.doing, status.alive, rate,
+                          status.best));
+    return !interrupted();
+  }
+  void clear() { progress_.clear(); }
+
+ private:
+  Progress progress_;
+};
+
+int say_interrupted(const Options& options) {
+  print_message(
+      "tandem: interrupted; completed work is saved in {}; run the same command to resume\n",
+      options.store.string());
+  return kInterrupted;
+}
+
 int run_study(const Options& options, const Common& common) {
-  study::Runner runner(study::read_study(options.file),
-                       {.data_dir = options.data_dir,
-                        .memory = options.memory << 20,
-                        .command = fmt::format("tandem study {} --store {}",
-                                               shell_word(options.file.filename().string()),
-                                               shell_word(store::short_name(options.store)))});
+  study::Runner runner(study::read_study(options.file), run_options(options));
   if (options.dry_run) {
     show_plan(runner, runner.estimate_seconds(), common);
     return kDone;
   }
   store::Store store = store::Store::open(options.store, store::Store::Mode::write);
   show_plan(runner, runner.estimate_seconds(), common);
-  catch_interrupts();
-  Progress progress(!common.quiet);
-  const bool done = runner.run(store, [&](const study::Status& status) {
-    const double rate = status.seconds > 0 ? status.member_epochs / status.seconds : 0;
-    progress.show(status.part,
-                  fmt::format("unit {} of {}, {}, {} members, {:.0f} member-epochs/s; best: {}",
-                              status.units_done + 1, status.units, status.doing, status.alive, rate,
-                              status.best));
-    return !interrupted();
-  });
-  progress.clear();
-  if (!done) {
-    print_message(
-        "tandem: interrupted; completed work is saved in {}; run the same command to resume\n",
-        options.store.string());
-    return kInterrupted;
+  if (options.add) {
+    runner.add(store);
+    return kDone;
   }
+  Watch watch(common);
+  const bool done = runner.run(store, [&](const study::Status& status) { return watch(status); });
+  watch.clear();
+  if (!done) return say_interrupted(options);
+  if (!options.part.empty()) show_part(store, runner, options, common);
   show_result(store, runner, options, common);
   return kDone;
+}
+
+int run_worker(const Options& options, const Common& common) {
+  store::Store store = store::Store::open(options.store, store::Store::Mode::write);
+  Watch watch(common);
+  study::AnyStudy worker(store, run_options(options), options.wait, [&](const std::string& text) {
+    watch.clear();
+    print_message("tandem: {}\n", text);
+  });
+  const bool done = worker.run([&](const study::Status& status) { return watch(status); });
+  watch.clear();
+  if (!done) return say_interrupted(options);
+  if (worker.refused() == 0) return kDone;
+  print_message("tandem: {} of the studies in {} could not be worked on here\n", worker.refused(),
+                options.store.string());
+  return kData;
+}
+
+int run_chosen(const Options& options, const Common& common) {
+  const auto refuse = [](bool given, const char* one, const char* other) {
+    if (given) throw std::invalid_argument(fmt::format("{} does not go with {}", one, other));
+  };
+  if (!options.worker) {
+    if (options.file.empty()) {
+      throw std::invalid_argument("FILE is missing: a study, or --worker for those of the store");
+    }
+    refuse(options.wait, "--wait", "a study file: it is for --worker");
+    refuse(options.add && !options.part.empty(), "--add", "--part");
+    return run_study(options, common);
+  }
+  refuse(!options.file.empty(), "--worker", "a study file: its studies are the store's");
+  refuse(!options.part.empty(), "--worker", "--part");
+  refuse(options.dry_run, "--worker", "--dry-run");
+  refuse(options.add, "--worker", "--add");
+  return run_worker(options, common);
 }
 
 }  // namespace
@@ -171,7 +252,7 @@ void add_study(CLI::App& app, const Common& common, Job& job) {
                          "A whole comparison: tasks x optimizers x grid x seeds. Killed at any "
                          "moment, the same command "
                          "goes on; started twice, the two share the work.");
-  command->add_option("FILE", options->file, "The study, in TOML")->required();
+  command->add_option("FILE", options->file, "The study, in TOML; with --worker none");
   command->add_option("--store", options->store, kStoreHelp)->capture_default_str();
   command->add_option("--data-dir", options->data_dir,
                       "Folder of data sets; searched before TANDEM_DATA and the system's folder");
@@ -181,8 +262,21 @@ void add_study(CLI::App& app, const Common& common, Job& job) {
       ->check(whole(0, kMostMemory))
       ->capture_default_str();
   command->add_flag("--dry-run", options->dry_run, "Only the plan");
+  command->add_flag("--add", options->add,
+                    "Only plan the study and add it to the store, for workers");
+  command->add_flag("--worker", options->worker,
+                    "Work on every study of the store until none has units left");
+  command->add_flag("--wait", options->wait, "A worker waits for studies that are to come");
+  command->add_option("--part", options->part,
+                      "I/N: only the I-th of N parts, for machines without a store in common; "
+                      "`tandem runs merge` puts their stores together");
+  command
+      ->add_option("--lease", options->lease,
+                   "Seconds after which others may take the unit of a process that is silent")
+      ->check(whole(1, 1'000'000))
+      ->capture_default_str();
   command->callback([options, &common, &job] {
-    job = [options, &common] { return run_study(*options, common); };
+    job = [options, &common] { return run_chosen(*options, common); };
   });
 }
 

@@ -4,12 +4,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
+#include <tandem/version.h>
 
 #include <cstddef>
-#include <cstdint>
 #include <random>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -28,20 +26,13 @@ std::vector<T> random_values(std::size_t count, unsigned seed) {
 
 template <class Check>
 void on_every_target(const Check& check) {
-  std::set<std::string> seen;
-  const std::int64_t all = hwy::SupportedTargets();
-  for (std::int64_t targets = all; targets != 0; targets &= targets - 1) {
-    hwy::SetSupportedTargetsForTest(targets & -targets);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    const std::string name = kernels<float>().target;
-    if (seen.insert(name).second) {
-      SCOPED_TRACE(name);
-      check();
-    }
+  const std::vector<std::string> targets = cpu_targets();
+  for (const std::string& target : targets) {
+    SCOPED_TRACE(target);
+    set_cpu_target(target);
+    check();
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-  EXPECT_FALSE(seen.empty());
+  set_cpu_target(targets.front());
 }
 
 }  // namespace tandem::kernels

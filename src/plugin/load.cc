@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 #include <malloc.h>
 #include <tandem/executor.h>
+#include <tandem/version.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "base/find_library.h"
@@ -28,8 +31,19 @@ void keep_freed_memory() {
 #endif
 }
 
+/// Torch and its oneDNN look at the CPU. Of a target that the user chose (set_cpu_target) they are
+/// told here, unless the user told them; they read it when they are loaded.
+void choose_torch_kernels() {
+  const std::string target = cpu_target();
+  if (target == cpu_targets().front()) return;
+  const bool avx2 = target == "AVX2";
+  setenv("ATEN_CPU_CAPABILITY", avx2 ? "avx2" : "default", 0);
+  setenv("ONEDNN_MAX_CPU_ISA", avx2 ? "AVX2" : "SSE41", 0);
+}
+
 const Plugin& open(const fs::path& path) {
   choose_blas_core();
+  choose_torch_kernels();
   keep_freed_memory();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {

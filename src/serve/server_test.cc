@@ -335,13 +335,17 @@ TEST_F(ServerTest, ViewersSeeAStudyGrow) {
                         .part = 0.25,
                         .seconds_left = 90,
                         .doing = "adam, epoch 1",
-                        .curve = R"({"epoch": [0], "train_loss": [2]})"});
+                        .curve = R"({"epoch": [0], "train_loss": [2]})",
+                        .machine = "a machine",
+                        .target = "AVX2"});
   }
   for (auto& viewer : viewers) {
     EXPECT_TRUE(viewer->sees([&](const json& seen) {
       const json& study = growing(seen);
       return study["state"] == "running" && study["part"] == 0.25 && study["seconds_left"] == 90 &&
-             study["workers"][0]["curve"]["train_loss"] == json({2});
+             study["workers"][0]["curve"]["train_loss"] == json({2}) &&
+             study["workers"][0]["machine"] == "a machine" &&
+             study["workers"][0]["target"] == "AVX2" && study["workers"][0]["updated"] > 0;
     }));
   }
   const json before = growing(get("/api/overview"))["revision"];

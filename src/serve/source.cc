@@ -22,6 +22,8 @@ Json number(const std::optional<double>& value) {
 Json to_json(const store::Worker& worker) {
   const Json curve = Json::parse(worker.curve, nullptr, /*allow_exceptions=*/false);
   return {{"owner", worker.owner},
+          {"machine", worker.machine},
+          {"target", worker.target},
           {"began", worker.began},
           {"updated", worker.updated},
           {"part", number(worker.part)},

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/base64.h"
 #include "base/token.h"
 #include "store/impl.h"
 #include "store/owner.h"
@@ -76,12 +77,14 @@ std::optional<Lease> Store::lease(std::int64_t study_id, const std::string& owne
   const std::string token = random_token();
   bool again = false;
   const auto first_free = [&]() -> std::optional<Unit> {
-    Query rows = impl_->query(
+    static const std::string kFree =
         "SELECT id, task_id, key, optimizer, phase, seed, members, place, work, done "
-        "FROM tandem.unit WHERE study_id = $1 AND done = 0 AND ($2 = '' OR key = $2) AND "
-        "coalesce((SELECT ends FROM tandem.lease WHERE unit_id = unit.id), 0) <= tandem.now() "
-        "ORDER BY place, key LIMIT 1 FOR UPDATE SKIP LOCKED");
-    if (!rows.bind(study_id, key).next()) return std::nullopt;
+        "FROM tandem.unit WHERE study_id = $1 AND done = 0 AND "
+        "coalesce((SELECT ends FROM tandem.lease WHERE unit_id = unit.id), 0) <= tandem.now() ";
+    static const std::string kFirst = kFree + "ORDER BY place, key LIMIT 1 FOR UPDATE SKIP LOCKED";
+    static const std::string kNamed = kFree + "AND key = $2 FOR UPDATE SKIP LOCKED";
+    Query rows = impl_->query(key.empty() ? kFirst : kNamed);
+    if (!(key.empty() ? rows.bind(study_id) : rows.bind(study_id, key)).next()) return std::nullopt;
     return unit_at(rows);
   };
   // Takes the place of one that ran out. Another process may have been faster since we looked.
@@ -158,18 +161,48 @@ void Store::release(const Lease& lease) {
   impl_->writing(remove, Durability::survives_kill);
 }
 
+bool Store::keep_checkpoint(const Lease& lease, const std::string& bytes) {
+  // Text goes into every database.
+  const std::string text = base64(bytes);
+  return impl_->writing([&] {
+    impl_->keep_study(lease.study_id);
+    {
+      Query rows =
+          impl_->query("SELECT 1 FROM tandem.lease WHERE token = $1 AND unit_id = $2 FOR UPDATE");
+      if (!rows.bind(lease.token, lease.unit.id).next()) return false;
+    }
+    impl_
+        ->query(
+            "INSERT INTO tandem.checkpoint (unit_id, bytes) VALUES ($1, $2) "
+            "ON CONFLICT (unit_id) DO UPDATE SET bytes = excluded.bytes")
+        .bind(lease.unit.id, text)
+        .run();
+    return true;
+  });
+}
+
+std::optional<std::string> Store::checkpoint(const Lease& lease) const {
+  const auto text = impl_->reading([&]() -> std::optional<std::string> {
+    Query rows = impl_->query("SELECT bytes FROM tandem.checkpoint WHERE unit_id = $1");
+    if (!rows.bind(lease.unit.id).next()) return std::nullopt;
+    return rows.text(0);
+  });
+  return text ? from_base64(*text) : std::nullopt;
+}
+
 void Store::tell(std::int64_t study_id, const Worker& worker) {
   const auto write = [&] {
     impl_->keep_study(study_id);
     impl_
         ->query(
             "INSERT INTO tandem.worker "
-            "(study_id, owner, began, updated, part, seconds_left, doing, curve) "
-            "VALUES ($1, $2, tandem.now(), tandem.now(), $3, $4, $5, $6) "
+            "(study_id, owner, began, updated, part, seconds_left, doing, curve, machine, target) "
+            "VALUES ($1, $2, tandem.now(), tandem.now(), $3, $4, $5, $6, $7, $8) "
             "ON CONFLICT (study_id, owner) DO UPDATE SET updated = excluded.updated, "
             "part = excluded.part, seconds_left = excluded.seconds_left, doing = excluded.doing, "
-            "curve = excluded.curve")
-        .bind(study_id, worker.owner, worker.part, worker.seconds_left, worker.doing, worker.curve)
+            "curve = excluded.curve, machine = excluded.machine, target = excluded.target")
+        .bind(study_id, worker.owner, worker.part, worker.seconds_left, worker.doing, worker.curve,
+              worker.machine, worker.target)
         .run();
   };
   impl_->writing(write, Durability::survives_kill);
@@ -187,7 +220,8 @@ void Store::untell(std::int64_t study_id, const std::string& owner) {
 std::vector<Worker> Store::workers(std::int64_t study_id) const {
   return impl_->asking([&] {
     Query query = impl_->query(
-        "SELECT owner, began, updated, part, seconds_left, doing, curve FROM tandem.worker "
+        "SELECT owner, began, updated, part, seconds_left, doing, curve, machine, target "
+        "FROM tandem.worker "
         "WHERE study_id = $1 AND updated > tandem.now() - $2 ORDER BY began, owner");
     query.bind(study_id, kSilence);
     std::vector<Worker> workers;
@@ -200,7 +234,9 @@ std::vector<Worker> Store::workers(std::int64_t study_id) const {
            .part = query.number(3),
            .seconds_left = query.null(4) ? std::nullopt : std::optional(query.number(4)),
            .doing = query.text(5),
-           .curve = query.text(6)});
+           .curve = query.text(6),
+           .machine = query.text(7),
+           .target = query.text(8)});
     }
     return workers;
   });

@@ -150,6 +150,15 @@ INSERT INTO tandem.store VALUES ('tandem', 6, replace(gen_random_uuid()::text, '
     R"sql(
 ALTER TABLE tandem.point ADD COLUMN outline bigint NOT NULL DEFAULT 1;
 CREATE INDEX point_of_outline ON tandem.point (member_id, place) WHERE outline = 1;
+)sql",
+    // Version 8: how far units are that were given back or are in work, and where workers are.
+    R"sql(
+CREATE TABLE tandem.checkpoint (
+  unit_id bigint PRIMARY KEY REFERENCES tandem.unit ON DELETE CASCADE,
+  bytes text NOT NULL
+);
+ALTER TABLE tandem.worker ADD COLUMN machine text NOT NULL DEFAULT '';
+ALTER TABLE tandem.worker ADD COLUMN target text NOT NULL DEFAULT '';
 )sql"};
 static_assert(kFirst + kSteps.size() - 1 == kSchemaVersion, "sqlite_schema.cc has the same");
 

@@ -114,6 +114,7 @@ void Store::Impl::finish(std::int64_t study_id, const Unit& unit,
                          const std::vector<MemberRow>& members, std::optional<double> optimum,
                          const Finish& how) {
   query("DELETE FROM tandem.lease WHERE unit_id = $1").bind(unit.id).run();
+  query("DELETE FROM tandem.checkpoint WHERE unit_id = $1").bind(unit.id).run();
   query(
       "UPDATE tandem.unit SET done = 1, owner = $1, token = $2, "
       "finished = CASE $3 WHEN -1 THEN tandem.now() ELSE $3 END WHERE id = $4")

@@ -5,6 +5,6 @@
 namespace tandem::store {
 
 /// The version this program writes.
-inline constexpr int kSchemaVersion = 7;
+inline constexpr int kSchemaVersion = 8;
 
 }  // namespace tandem::store

@@ -250,6 +250,15 @@ ALTER TABLE unit ADD COLUMN token TEXT;
     R"sql(
 ALTER TABLE point ADD COLUMN outline INTEGER NOT NULL DEFAULT 1;
 CREATE INDEX point_of_outline ON point (member_id, place) WHERE outline = 1;
+)sql",
+    // Version 8: how far units are that were given back or are in work, and where workers are.
+    R"sql(
+CREATE TABLE checkpoint (
+  unit_id INTEGER PRIMARY KEY REFERENCES unit ON DELETE CASCADE,
+  bytes TEXT NOT NULL
+);
+ALTER TABLE worker ADD COLUMN machine TEXT NOT NULL DEFAULT '';
+ALTER TABLE worker ADD COLUMN target TEXT NOT NULL DEFAULT '';
 )sql"};
 static_assert(kSteps.size() == kSchemaVersion, "postgres_schema.cc has the same versions");
 

@@ -150,6 +150,8 @@ struct Worker {
   std::optional<double> seconds_left = {};  // as it sees them, if it can tell
   std::string doing = {};
   std::string curve = "{}";  // JSON: the best member in training, its losses so far
+  std::string machine = {};
+  std::string target = {};  // of the CPU
 };
 
 /// How far a study is. Costs the same for any number of units.
@@ -223,6 +225,12 @@ class Store {
               std::optional<double> optimum = {});
   /// Gives the lease back; nothing happens if it is somebody else's by now.
   void release(const Lease& lease);
+
+  /// Keeps how far the unit is, for whoever takes it next, instead of what was kept before; gone
+  /// when the unit is done. False, with nothing written, if the unit is somebody else's by now.
+  bool keep_checkpoint(const Lease& lease, const std::string& bytes);
+  /// Of the lease's unit; none if nothing was kept.
+  std::optional<std::string> checkpoint(const Lease& lease) const;
 
   /// Says how far this process is; what it said before is forgotten.
   void tell(std::int64_t study_id, const Worker& worker);

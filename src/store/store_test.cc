@@ -260,6 +260,36 @@ TEST_P(AnyStore, ALeaseEndsByTime) {
   EXPECT_EQ(store.totals(study).members, 1U);
 }
 
+TEST_P(AnyStore, ACheckpointIsForWhoeverTakesTheUnitNext) {
+  Store store = write();
+  const std::int64_t study = plan(store, 2);
+  const auto first = store.lease(study, "a", 60);
+  EXPECT_EQ(store.checkpoint(*first), std::nullopt);
+  std::string bytes;
+  for (int i = 0; i < 100'000; ++i) bytes += static_cast<char>(i % 256);
+  EXPECT_TRUE(store.keep_checkpoint(*first, "old"));
+  EXPECT_TRUE(store.keep_checkpoint(*first, bytes));
+  store.release(*first);
+  EXPECT_FALSE(store.keep_checkpoint(*first, "too late"));
+
+  const auto again = store.lease(study, "b", 60);
+  EXPECT_EQ(again->unit.id, first->unit.id);
+  EXPECT_EQ(store.checkpoint(*again), bytes);
+  EXPECT_EQ(read().checkpoint(*again), bytes);
+  const auto other = store.lease(study, "b", 60);
+  EXPECT_EQ(store.checkpoint(*other), std::nullopt);
+  Lease forged = *other;
+  forged.unit = again->unit;
+  EXPECT_FALSE(store.keep_checkpoint(forged, "not its own"));
+
+  EXPECT_TRUE(store.finish(*again, {sample_member()}));
+  EXPECT_EQ(store.checkpoint(*again), std::nullopt);
+  EXPECT_FALSE(store.keep_checkpoint(*again, "done"));
+  EXPECT_TRUE(store.keep_checkpoint(*other, bytes));
+  EXPECT_TRUE(store.remove_study(study, true));
+  EXPECT_EQ(store.checkpoint(*other), std::nullopt);
+}
+
 TEST_P(AnyStore, ALeaseEndsWithItsProcess) {
   const pid_t pid = in_child([&] {
     Store store = write();
@@ -495,7 +525,9 @@ TEST_P(AnyStore, WorkersTellHowFarTheyAre) {
                      .part = 0.5,
                      .seconds_left = 60,
                      .doing = "adam, epoch 2",
-                     .curve = R"({"epoch": [0, 1]})"});
+                     .curve = R"({"epoch": [0, 1]})",
+                     .machine = "a machine",
+                     .target = "AVX2"});
   const Store reader = read();
   const std::vector<Worker> workers = reader.workers(study);
   ASSERT_EQ(workers.size(), 1U);
@@ -504,6 +536,8 @@ TEST_P(AnyStore, WorkersTellHowFarTheyAre) {
   EXPECT_EQ(workers[0].seconds_left, 60);
   EXPECT_EQ(workers[0].doing, "adam, epoch 2");
   EXPECT_EQ(workers[0].curve, R"({"epoch": [0, 1]})");
+  EXPECT_EQ(workers[0].machine, "a machine");
+  EXPECT_EQ(workers[0].target, "AVX2");
   EXPECT_GT(workers[0].began, 1'700'000'000);
   EXPECT_GE(workers[0].updated, workers[0].began);
   store.untell(study, this_owner());

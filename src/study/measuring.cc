@@ -10,17 +10,21 @@
 
 namespace tandem::study {
 
-void Measuring::add_all(Teller& teller) {
+std::vector<store::Unit> Measuring::add_all(Teller& teller) {
+  std::vector<store::Unit> all;
   for (std::size_t t = 0; t < task_ids_.size(); ++t) {
     for (std::size_t o = 0; o < plan_.optimizers.size(); ++o) {
-      if (plan_.optimizers[o].tuned_by == o) add(t, o, teller);
+      if (plan_.optimizers[o].tuned_by != o) continue;
+      const std::vector<store::Unit> units = add(t, o, teller);
+      all.insert(all.end(), units.begin(), units.end());
     }
   }
+  return all;
 }
 
-void Measuring::add(std::size_t task, std::size_t tuned, Teller& teller) {
-  if (study_.measure_all || added_.contains({task, tuned})) return;
-  if (!store_.is_tuned(task_ids_[task], study_.optimizers[tuned].label)) return;
+std::vector<store::Unit> Measuring::add(std::size_t task, std::size_t tuned, Teller& teller) {
+  if (study_.measure_all || added_.contains({task, tuned})) return {};
+  if (!store_.is_tuned(task_ids_[task], study_.optimizers[tuned].label)) return {};
   const OptimizerRuns total = tuned_runs(task, tuned);
   OptimizerRuns data = total;
   // Reports may leave lambda's part out, and then another setting may be the best.
@@ -40,6 +44,7 @@ void Measuring::add(std::size_t task, std::size_t tuned, Teller& teller) {
   }
   store_.add_units(study_id_, units);  // another process may have: then nothing is new
   added_.insert({task, tuned});
+  return units;
 }
 
 OptimizerRuns Measuring::tuned_runs(std::size_t task, std::size_t optimizer) const {

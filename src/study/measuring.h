@@ -26,10 +26,10 @@ class Measuring {
         study_id_(study_id),
         task_ids_(std::move(task_ids)) {}
 
-  /// Looks at every task.
-  void add_all(Teller& teller);
+  /// Looks at every task. Returns what is in the store now.
+  std::vector<store::Unit> add_all(Teller& teller);
   /// Looks at one task, after a unit that tunes the optimizer was done.
-  void add(std::size_t task, std::size_t tuned, Teller& teller);
+  std::vector<store::Unit> add(std::size_t task, std::size_t tuned, Teller& teller);
 
  private:
   OptimizerRuns tuned_runs(std::size_t task, std::size_t optimizer) const;

@@ -18,7 +18,9 @@
 #include "study/estimate.h"
 #include "study/measuring.h"
 #include "study/optimum.h"
+#include "study/stored_study.h"
 #include "study/train_options.h"
+#include "study/unit_checkpoint.h"
 #include "train/plan.h"
 
 namespace tandem::study {
@@ -80,6 +82,27 @@ class AskWhileWaiting {
   store::Store& store_;
 };
 
+/// When what a unit has trained is to be copied, so that it can be given back: once a second, if that
+/// costs next to nothing.
+class CheckpointClock {
+ public:
+  explicit CheckpointClock(double most_seconds) : wait_(std::min(1.0, most_seconds)) {}
+  bool due() const { return seconds_now() - last_ >= wait_; }
+  template <typename Copy>
+  void made(const Copy& copy) {
+    const double began = seconds_now();
+    copy();
+    last_ = seconds_now();
+    wait_ = std::max(wait_, kShare * (last_ - began));
+  }
+
+ private:
+  static constexpr double kShare = 100;  // of the time for it
+
+  double last_ = seconds_now();
+  double wait_;
+};
+
 }  // namespace
 
 struct Runner::Work {
@@ -88,9 +111,13 @@ struct Runner::Work {
   Measuring measuring;
   std::int64_t study_id = 0;
   std::string owner;
-  std::unordered_map<std::int64_t, std::size_t> tasks;  // by the store's number
-  const store::Lease* lease = nullptr;                  // of the unit in work
+  std::unordered_map<std::int64_t, std::size_t> tasks = {};  // by the store's number
+  std::optional<PartUnits> of_part = {};  // where the process has a part of the study
+  const store::Lease* lease = nullptr;    // of the unit in work
   double renewed = 0;
+  std::optional<UnitCheckpoint> checkpoint = {};  // where it trains
+  double checkpoint_stored = 0;
+  bool checkpoint_is_new = false;  // it was not stored yet
 };
 
 Runner::Runner(StudySpec study, RunOptions options)
@@ -106,12 +133,12 @@ double Runner::estimate_seconds() {
   return study::estimate_seconds(study_, plan_, loader_, options_.executor);
 }
 
-bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& progress) {
-  timing_ = {};
-  const double loaded = loader_.seconds();
-  const Stopwatch watch(timing_.all);
+store::Study Runner::add(store::Store& store) {
   const std::string text = canonical_text(study_);
-  const store::Study stored = store.ensure_study(
+  if (const auto found = store.find_study(study_.name); found && found->text == text) {
+    require_target(*found);
+  }
+  store::Study study = store.ensure_study(
       {.name = study_.name,
        .text = text,
        .fingerprint = fmt::format("{:016x}", XXH3_64bits(text.data(), text.size())),
@@ -125,38 +152,46 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
        .seeds = study_.seeds});
   std::vector<store::Task> tasks;
   for (const PlannedTask& task : plan_.tasks) {
-    tasks.push_back(
-        {.study_id = stored.id,
-         .key = task.name,
-         .data = task.spec.data,
-         .model = task.spec.model,
-         .lambda = task.spec.lambda,
-         .batch = task.spec.batch,
-         .samples = task.samples,
-         .dimension = task.dimension,
-         .data_hash = task.data_hash,
-         .facts =
-             Json{{"description", task.description}, {"notes", task.notes}, {"task", task.name}}
-                 .dump()});
+    tasks.push_back({.study_id = study.id,
+                     .key = task.name,
+                     .data = task.spec.data,
+                     .model = task.spec.model,
+                     .lambda = task.spec.lambda,
+                     .batch = task.spec.batch,
+                     .samples = task.samples,
+                     .dimension = task.dimension,
+                     .data_hash = task.data_hash,
+                     .facts = task_facts(task)});
   }
   tasks = store.ensure_tasks(tasks);
-  std::vector<std::int64_t> ids;
-  for (const store::Task& task : tasks) ids.push_back(task.id);
+  task_ids_.clear();
+  for (const store::Task& task : tasks) task_ids_.push_back(task.id);
+  std::vector<store::Unit> units = population_units(study_, plan_, task_ids_);
+  for (std::size_t t = 0; t < tasks.size(); ++t) {
+    if (plan_.tasks[t].has_optimum && !tasks[t].optimum) {
+      units.push_back(optimum_unit(plan_, t, task_ids_[t]));
+    }
+  }
+  store.add_units(study.id, units);
+  return study;
+}
+
+bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& progress) {
+  timing_ = {};
+  const double loaded = loader_.seconds();
+  const Stopwatch watch(timing_.all);
+  const store::Study stored = add(store);
   const std::string owner = store::this_owner();
   Work work{.store = store,
             .teller = Teller(study_, plan_, store, stored, owner, progress),
-            .measuring = Measuring(study_, plan_, store, stored.id, ids),
+            .measuring = Measuring(study_, plan_, store, stored.id, task_ids_),
             .study_id = stored.id,
-            .owner = owner,
-            .tasks = {}};
-  std::vector<store::Unit> units = population_units(study_, plan_, ids);
-  for (std::size_t t = 0; t < tasks.size(); ++t) {
-    work.tasks[ids[t]] = t;
-    if (plan_.tasks[t].has_optimum && !tasks[t].optimum) {
-      units.push_back(optimum_unit(plan_, t, ids[t]));
-    }
+            .owner = owner};
+  for (std::size_t t = 0; t < task_ids_.size(); ++t) work.tasks[task_ids_[t]] = t;
+  if (options_.part) {
+    work.of_part.emplace(study_, plan_, *options_.part, task_ids_);
+    work.of_part->offer(population_units(study_, plan_, task_ids_));
   }
-  store.add_units(stored.id, units);
   const AskWhileWaiting asking(store, work.teller);
   bool complete = false;
   try {
@@ -173,7 +208,7 @@ bool Runner::run(store::Store& store, const std::function<bool(const Status&)>& 
 }
 
 bool Runner::work_through(Work& work) try {
-  work.measuring.add_all(work.teller);
+  add_measuring(work);
   std::size_t looked_at = std::numeric_limits<std::size_t>::max();
   while (true) {
     std::optional<store::Lease> lease;
@@ -181,22 +216,23 @@ bool Runner::work_through(Work& work) try {
     {
       const Stopwatch in_store(timing_.store);
       counts = work.store.progress(work.study_id);
-      lease = work.store.lease(work.study_id, work.owner, options_.lease_seconds);
+      lease = next_unit(work);
     }
     work.teller.set_progress(counts);
     if (lease) {
       do_unit(work, *lease);
       continue;
     }
-    if (counts.done == counts.units) {
+    if (work.of_part ? work.of_part->all_done() : counts.done == counts.units) {
       // A process may have tuned the last setting of a grid and died before it added what measures
       // the best one.
       if (looked_at == counts.units) return true;
-      work.measuring.add_all(work.teller);
+      add_measuring(work);
       looked_at = counts.units;
       continue;
     }
     // Somebody else has the rest.
+    if (!options_.wait) return true;
     const Stopwatch waiting(timing_.waiting);
     if (!work.teller.tell("waiting for another process")) return false;
     std::this_thread::sleep_for(kWait);
@@ -205,10 +241,22 @@ bool Runner::work_through(Work& work) try {
   return false;
 }
 
+std::optional<store::Lease> Runner::next_unit(Work& work) {
+  const int seconds = options_.lease_seconds;
+  return work.of_part ? work.of_part->take(work.store, work.study_id, work.owner, seconds)
+                      : work.store.lease(work.study_id, work.owner, seconds);
+}
+
+void Runner::add_measuring(Work& work) {
+  const std::vector<store::Unit> units = work.measuring.add_all(work.teller);
+  if (work.of_part) work.of_part->offer(units);
+}
+
 /// The unit is done, given back, or somebody else's.
 void Runner::do_unit(Work& work, const store::Lease& lease) {
   work.lease = &lease;
   work.renewed = seconds_now();
+  work.checkpoint.reset();
   try {
     const auto task = work.tasks.find(lease.unit.task_id);
     if (task == work.tasks.end()) {
@@ -223,18 +271,13 @@ void Runner::do_unit(Work& work, const store::Lease& lease) {
     if (lease.unit.phase == store::Phase::optimum) {
       optimum = find_optimum_of(work, unit.task);
     } else {
-      Part part{.work = unit, .phase = lease.unit.phase};
-      part.share = 1 / static_cast<double>(unit.seeds.size());
-      for (std::size_t s = 0; s < unit.seeds.size(); ++s) {
-        part.seed = unit.seeds[s];
-        part.begin = static_cast<double>(s) * part.share;
-        train(work, part, rows);
-      }
+      rows = train(work, lease, unit);
     }
     finish(work, lease, rows, optimum);
     if (lease.unit.phase == store::Phase::tune) {
       const Stopwatch in_store(timing_.store);
-      work.measuring.add(unit.task, unit.optimizer, work.teller);
+      const auto measuring = work.measuring.add(unit.task, unit.optimizer, work.teller);
+      if (work.of_part) work.of_part->offer(measuring);
     }
   } catch (const LostLease&) {
     // What this process trained is for nothing; the rows are the same, whoever writes them.
@@ -242,7 +285,10 @@ void Runner::do_unit(Work& work, const store::Lease& lease) {
     throw;  // nothing to give back
   } catch (...) {
     try {
+      keep_checkpoint(work);
       work.store.release(lease);
+    } catch (const LostLease&) {
+      // There is nothing to give back.
     } catch (const store::StoreError&) {
       // The lease ends by time. What went wrong first is worth more.
     }
@@ -270,43 +316,40 @@ void Runner::keep_lease(Work& work) const {
   work.renewed = time;
 }
 
-void Runner::train(Work& work, const Part& part, std::vector<store::MemberRow>& rows) {
-  const PlannedTask& planned = plan_.tasks[part.work.task];
-  const TaskSpec& spec = planned.spec;
-  const auto problem = loader_.problem(spec);
-  const train::Plan plan =
-      train::make_plan(*problem, part.work.settings, options_.memory, planned.steps);
-  const OptimizerSpec& own = study_.optimizers[part.work.optimizer];
-  const bool tune = part.phase == store::Phase::tune;
-  for (std::size_t wave = 0; wave < plan.waves.size(); ++wave) {
-    std::vector<train::Setting> population;
-    for (const std::size_t id : plan.waves[wave]) population.push_back(part.work.settings[id]);
-    const train::Trainer* running = nullptr;
-    train::TrainOptions options = train_options(study_, spec, part.seed);
-    options.diagnose = study_.diagnose && !tune;
-    options.progress = [&](double epoch_part) {
-      const double epochs = static_cast<double>(running->epochs_done()) + epoch_part;
-      const double done =
-          (static_cast<double>(wave) + epochs / static_cast<double>(study_.epochs)) /
-          static_cast<double>(plan.waves.size());
-      keep_lease(work);
-      return work.teller.tell(part, *running, done, timing_.member_epochs);
-    };
-    const Stopwatch watch(timing_.training);
-    train::Trainer trainer(*problem, population, options, options_.executor);
-    running = &trainer;
-    bool more = true;
-    while (more) {
-      timing_.member_epochs += static_cast<double>(trainer.alive());
-      more = trainer.epoch();
-      if (!tune) continue;
-      if (study_.prune != 0) halve(trainer);
-      for (const train::Member& member : trainer.members()) {
-        if (member.diverged || member.points.size() < 2) continue;
-        work.teller.set_best(part.work.task, part.work.optimizer, member.points.back().train_loss);
-      }
+std::vector<store::MemberRow> Runner::train(Work& work, const store::Lease& lease,
+                                            const UnitWork& unit) {
+  const PlannedTask& planned = plan_.tasks[unit.task];
+  const train::Plan waves = train::make_plan(*loader_.problem(planned.spec), unit.settings,
+                                             options_.memory, planned.steps);
+  // One after another: a wave of settings on a seed each.
+  std::vector<std::vector<train::Setting>> populations;
+  for (std::size_t s = 0; s < unit.seeds.size(); ++s) {
+    for (const std::vector<std::size_t>& wave : waves.waves) {
+      std::vector<train::Setting>& population = populations.emplace_back();
+      for (const std::size_t id : wave) population.push_back(unit.settings[id]);
     }
-    for (const train::Member& member : trainer.members()) {
+  }
+  work.checkpoint.emplace(populations);
+  {
+    const Stopwatch in_store(timing_.store);
+    if (const auto bytes = work.store.checkpoint(lease)) work.checkpoint->read(*bytes);
+  }
+  work.checkpoint_stored = seconds_now();
+  work.checkpoint_is_new = false;
+
+  const OptimizerSpec& own = study_.optimizers[unit.optimizer];
+  std::vector<store::MemberRow> rows;
+  for (std::size_t p = 0; p < populations.size(); ++p) {
+    const Part part{.work = unit,
+                    .phase = lease.unit.phase,
+                    .seed = unit.seeds[p / waves.waves.size()],
+                    .begin = static_cast<double>(p) / static_cast<double>(populations.size()),
+                    .share = 1 / static_cast<double>(populations.size())};
+    if (p >= work.checkpoint->done().size()) {
+      work.checkpoint->finish(train(work, part, populations[p]));
+      work.checkpoint_is_new = true;
+    }
+    for (const train::Member& member : work.checkpoint->done()[p]) {
       rows.push_back({.optimizer = own.label,
                       .method = own.method,
                       .baseline = own.baseline,
@@ -320,6 +363,58 @@ void Runner::train(Work& work, const Part& part, std::vector<store::MemberRow>& 
                       .points = member.points});
     }
   }
+  return rows;
+}
+
+std::vector<train::Member> Runner::train(Work& work, const Part& part,
+                                         const std::vector<train::Setting>& population) {
+  const TaskSpec& spec = plan_.tasks[part.work.task].spec;
+  const auto problem = loader_.problem(spec);
+  const bool tune = part.phase == store::Phase::tune;
+  const train::Trainer* running = nullptr;
+  train::TrainOptions options = train_options(study_, spec, part.seed);
+  options.diagnose = study_.diagnose && !tune;
+  options.progress = [&](double epoch_part) {
+    const double epochs = static_cast<double>(running->epochs_done()) + epoch_part;
+    keep_lease(work);
+    return work.teller.tell(part, *running, epochs / static_cast<double>(study_.epochs),
+                            timing_.member_epochs);
+  };
+  const Stopwatch watch(timing_.training);
+  const auto trainer_at_start = [&] {
+    return std::make_unique<train::Trainer>(*problem, population, options, options_.executor);
+  };
+  auto trainer = trainer_at_start();
+  if (!work.checkpoint->resume(*trainer)) trainer = trainer_at_start();
+  running = trainer.get();
+  CheckpointClock clock(options_.checkpoint_seconds);
+  bool more = trainer->epochs_done() < study_.epochs;
+  while (more) {
+    timing_.member_epochs += static_cast<double>(trainer->alive());
+    more = trainer->epoch();
+    if (tune && study_.prune != 0) halve(*trainer);
+    if (more && clock.due()) {
+      clock.made([&] { work.checkpoint->keep(*trainer); });
+      work.checkpoint_is_new = true;
+      if (seconds_now() - work.checkpoint_stored >= options_.checkpoint_seconds) {
+        keep_checkpoint(work);
+      }
+    }
+    if (!tune) continue;
+    for (const train::Member& member : trainer->members()) {
+      if (member.diverged || member.points.size() < 2) continue;
+      work.teller.set_best(part.work.task, part.work.optimizer, member.points.back().train_loss);
+    }
+  }
+  return trainer->members();
+}
+
+void Runner::keep_checkpoint(Work& work) {
+  if (!work.checkpoint || !work.checkpoint_is_new) return;
+  const Stopwatch in_store(timing_.store);
+  if (!work.store.keep_checkpoint(*work.lease, work.checkpoint->bytes())) throw LostLease();
+  work.checkpoint_is_new = false;
+  work.checkpoint_stored = seconds_now();
 }
 
 /// Successive halving: after 1/eta^k of the epochs, k = K..1, the best 1/eta^(K+1-k) of the grid

@@ -8,6 +8,7 @@
 #include <tandem/executor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 
 #include "store/store.h"
 #include "study/study_file.h"
+#include "study/study_part.h"
 #include "study/study_plan.h"
 #include "study/task_loader.h"
 #include "study/teller.h"
@@ -33,6 +35,13 @@ struct RunOptions {
   std::shared_ptr<Executor> executor = {};  // null: default_executor()
   /// A dead process of this machine is noticed at once, one of another machine after this time.
   int lease_seconds = 600;
+  /// Between checkpoints of a unit in the store; a unit that is given back leaves one too. They are
+  /// made after epochs.
+  double checkpoint_seconds = 60;
+  /// Only its units are worked on.
+  std::optional<StudyPart> part = {};
+  /// Units in the hands of others are waited for: they may come back.
+  bool wait = true;
 };
 
 /// Where the time of run() went.
@@ -56,18 +65,31 @@ class Runner {
   /// About how long all of it takes when no member diverges, by training a few steps.
   double estimate_seconds();
 
-  /// Works until nothing is left, here or in another process. False when `progress`, which is
-  /// called between steps, returned false: whole units are kept. Throws store::StoreError; where the
-  /// store was removed or moved, what it held and what was trained last is saved in another file,
-  /// which the message names.
+  /// The study, its tasks and all units that are known before tuning are in the store afterwards.
+  /// Throws store::StoreError where another study or other data are there.
+  store::Study add(store::Store& store);
+
+  /// Adds the study and works until nothing is left, here or in another process; without
+  /// `RunOptions::wait` until nothing is left to take. False when `progress`, which is called between
+  /// steps, returned false: whole units are kept. Throws store::StoreError; where the store was
+  /// removed or moved, what it held and what was trained last is saved in another file, which the
+  /// message names.
   bool run(store::Store& store, const std::function<bool(const Status&)>& progress);
   const Timing& timing() const { return timing_; }
 
  private:
   struct Work;  // what run() knows
   bool work_through(Work& work);
+  std::optional<store::Lease> next_unit(Work& work);
+  /// Adds what measures the grids that are tuned by now.
+  void add_measuring(Work& work);
   void do_unit(Work& work, const store::Lease& lease);
-  void train(Work& work, const Part& part, std::vector<store::MemberRow>& rows);
+  std::vector<store::MemberRow> train(Work& work, const store::Lease& lease, const UnitWork& unit);
+  /// Trains the unit's next population.
+  std::vector<train::Member> train(Work& work, const Part& part,
+                                   const std::vector<train::Setting>& population);
+  /// How far the unit is, for whoever takes it next.
+  void keep_checkpoint(Work& work);
   std::optional<double> find_optimum_of(Work& work, std::size_t task);
   void finish(Work& work, const store::Lease& lease, const std::vector<store::MemberRow>& rows,
               std::optional<double> optimum);
@@ -79,6 +101,7 @@ class Runner {
   RunOptions options_;
   TaskLoader loader_;
   StudyPlan plan_;
+  std::vector<std::int64_t> task_ids_;  // in the store
   Timing timing_;
 };
 

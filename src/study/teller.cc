@@ -2,10 +2,13 @@
 #include "study/teller.h"
 
 #include <fmt/format.h>
+#include <tandem/version.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "base/machine.h"
 
 namespace tandem::study {
 namespace {
@@ -26,6 +29,7 @@ Teller::Teller(const StudySpec& study, const StudyPlan& plan, store::Store& stor
       store_(store),
       study_id_(stored.id),
       owner_(std::move(owner)),
+      machine_(machine_description()),
       progress_(progress) {}
 
 void Teller::set_progress(const store::Progress& progress) {
@@ -122,7 +126,9 @@ void Teller::tell_store(const std::string& curve) {
       .seconds_left =
           known ? std::optional((1 - status_.part) / gained * status_.seconds) : std::nullopt,
       .doing = status_.doing,
-      .curve = curve};
+      .curve = curve,
+      .machine = machine_,
+      .target = cpu_target()};
   try {
     store_.tell(study_id_, worker);
   } catch (const store::StudyRemoved&) {

@@ -66,6 +66,7 @@ class Teller {
   store::Store& store_;
   std::int64_t study_id_;
   std::string owner_;
+  std::string machine_;
   const std::function<bool(const Status&)>& progress_;
   Status status_;
   std::map<std::pair<std::size_t, std::size_t>, double> best_;

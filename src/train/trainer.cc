@@ -19,6 +19,7 @@
 #include "base/random.h"
 #include "base/state_stream.h"
 #include "kernels/kernels.h"
+#include "train/results.h"
 
 namespace tandem::train {
 namespace {
@@ -473,22 +474,7 @@ void Trainer::save(std::ostream& stream) const {
   writer.count("started", started_ ? 1 : 0);
   writer.count("steps", steps_);
   writer.number("seconds", seconds_);
-  for (const Member& member : members_) {
-    writer.count("diverged", member.diverged ? 1 : 0);
-    writer.count("diverged_at", member.diverged_at);
-    writer.count("pruned", member.pruned ? 1 : 0);
-    writer.count("state_bytes", member.state_bytes);
-    writer.count("points", member.points.size());
-    for (const Point& point : member.points) {
-      for_each_point_field([&](auto field) {
-        if constexpr (field.kCounts) {
-          writer.count(field.name, point.*field.member);
-        } else {
-          writer.number(field.name, point.*field.member);
-        }
-      });
-    }
-  }
+  save_results(writer, members_);
   writer.count("alive", places_.size());
   for (std::size_t place = 0; place < places_.size(); ++place) {
     writer.count("id", places_[place].id);
@@ -515,24 +501,7 @@ void Trainer::load(std::istream& stream) {
   started_ = reader.count("started", 1) == 1;
   steps_ = reader.count("steps");
   seconds_ = reader.number("seconds");
-  for (Member& member : members_) {
-    member.diverged = reader.count("diverged", 1) == 1;
-    member.diverged_at = reader.count("diverged_at");
-    member.pruned = reader.count("pruned", 1) == 1;
-    member.state_bytes = reader.count("state_bytes");
-    const std::uint64_t points = reader.count("points", epochs_done_ + 1);
-    for (std::uint64_t i = 0; i < points; ++i) {
-      Point point;
-      for_each_point_field([&](auto field) {
-        if constexpr (field.kCounts) {
-          point.*field.member = reader.count(field.name);
-        } else {
-          point.*field.member = reader.number(field.name);
-        }
-      });
-      member.points.push_back(point);
-    }
-  }
+  load_results(reader, members_, epochs_done_);
   const std::uint64_t alive = reader.count("alive", places_.size());
   std::vector<Place> kept;
   for (std::uint64_t place = 0; place < alive; ++place) {

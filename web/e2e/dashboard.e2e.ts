@@ -39,6 +39,12 @@ describe("the list of studies", () => {
     await shoot(page, "dashboard-list");
   });
 
+  it.skipIf(isReal)("says where workers are and when they were last seen", async () => {
+    const worker = await page.locator(".worker").first().textContent();
+    expect(worker).toContain("Some CPU, 2 processors, AVX2; last seen ");
+    expect(worker).toMatch(/last seen \d\d:\d\d:\d\d UTC/);
+  });
+
   it.skipIf(isReal)("shows stores that cannot be read", async () => {
     expect(await page.locator("[role=alert]").textContent()).toContain("the file is not a store");
   });

@@ -67,6 +67,8 @@ export async function startMock(): Promise<MockServer> {
     const reached = Math.min(epoch, 20);
     return {
       owner,
+      machine: "Some CPU, 2 processors",
+      target: "AVX2",
       began: study.created,
       updated: study.created + epoch,
       part: reached / 20,

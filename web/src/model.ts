@@ -154,6 +154,9 @@ export interface Report {
 
 export interface Worker {
   owner: string;
+  /** Empty where an older version of Tandem works, as `target`. */
+  machine: string;
+  target: string;
   began: number;
   updated: number;
   part: number;

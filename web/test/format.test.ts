@@ -51,6 +51,8 @@ it("writes times", () => {
   expect(format.timeLeft(180)).toBe("about 3 min left");
   expect(format.timeLeft(null)).toBe("");
   expect(format.date(1763304000)).toBe("2025-11-16 14:40 UTC");
+  expect(format.timeOfDay(1763304007)).toBe("14:40:07 UTC");
+  expect(format.timeOfDay(0)).toBe(format.timeOfDay(null));
 });
 
 it("writes counts, shares and options", () => {

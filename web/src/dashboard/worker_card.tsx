@@ -5,7 +5,7 @@ import { useWidth } from "../chart/measure";
 import { screenPaint } from "../chart/paint";
 import { frameOf, Plot } from "../chart/plot";
 import { viewOf } from "../chart/view";
-import { number, options, timeLeft } from "../data/format";
+import { number, options, timeLeft, timeOfDay } from "../data/format";
 import { spansDecade } from "../data/logarithm";
 import { emptyCurve, farStart, measuredOnly, withoutStart } from "../data/series";
 import type { Worker } from "../model";
@@ -51,6 +51,10 @@ export function WorkerCard({ worker, epochs }: WorkerProps) {
   return (
     <article class="worker">
       <p class="worker-name">{worker.owner}</p>
+      <p class="soft">
+        {worker.machine !== "" && `${worker.machine}, ${worker.target}; `}
+        last seen {timeOfDay(worker.updated)}
+      </p>
       <p class="doing">{worker.doing}</p>
       <Progress part={worker.part} label={`Progress of ${worker.owner}`} />
       {left !== "" && <p class="soft">{left}</p>}

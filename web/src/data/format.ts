@@ -103,6 +103,12 @@ export function date(since: number | null | undefined): string {
   return `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
 }
 
+/** Seconds since 1970 as the time of the day, in UTC too. */
+export function timeOfDay(since: number | null | undefined): string {
+  if (!present(since) || since <= 0) return NONE;
+  return `${new Date(since * 1000).toISOString().slice(11, 19)} UTC`;
+}
+
 /** "1 run", "2 runs". */
 export function plural(amount: number, word: string): string {
   return `${count(amount)} ${word}${amount === 1 ? "" : "s"}`;
