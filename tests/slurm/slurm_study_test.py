@@ -72,20 +72,25 @@ class Test:
 
     def rows(self, store, name):
         """All that was measured, but the time, and what numbers a store gives its rows."""
-        text = self.tandem("export", "jsonl", "--grid", "--study", name, "--store", self.url % store)
-        rows = [json.loads(line) for line in text.splitlines()]
+        return self.timeless(
+            self.tandem("export", "jsonl", "--grid", "--study", name, "--store", self.url % store)
+        )
+
+    @staticmethod
+    def timeless(exported):
+        rows = [json.loads(line) for line in exported.splitlines()]
         for row in rows:
             for column in ("study", "run", "seconds"):
                 del row[column]
         return [json.dumps(row) for row in rows]
 
-    def submit(self, workers, *options, grace=1):
+    def submit(self, workers, *options, arguments=None, grace=1):
         environment = {"SLURM_STUDY_GRACE": str(grace), "PATH": os.environ["PATH"]}
         return self.cluster.run(
             "env",
             *(f"{name}={value}" for name, value in environment.items()),
             str(SCRIPT), str(workers), "--cpus-per-task=1", *options, "--",
-            "--worker", "--wait", "--store", self.url % "runs",
+            *(arguments or ["--worker", "--wait", "--store", self.url % "runs"]),
             cwd=self.folder,
         ).strip()  # fmt: skip
 
@@ -140,13 +145,25 @@ class Test:
         self.cluster.run("scancel", job, limited)
         for number in range(1, self.studies + 1):
             assert self.rows("runs", f"s{number}") == expected, f"study {number} has other rows"
-        for log in self.folder.glob("tandem-study-*.log"):
+        self.run_parts(expected)
+        for log in self.folder.glob(f"tandem-study-{job}_*.log"):
             text = log.read_text()
             assert "interrupted" in text or log.name.endswith(tuple(f"_{n}.log" for n in lost)), f"{log}: {text}"
         print(
             f"{self.studies} studies of {len(expected)} rows; a node was killed under {len(lost)} workers, one was "
             "cancelled, one preempted, one came to its time limit"
         )
+
+    def run_parts(self, expected):
+        """Workers that share no store."""
+        stores = [f"{self.folder}/part-{number}.db" for number in (1, 2)]
+        parts = ["--part", "%a/%c", "--store", f"{self.folder}/part-%a.db"]
+        job = self.submit(2, arguments=[self.study_file("alone"), *parts])
+        done = [("COMPLETED", 0), ("COMPLETED", 0)]
+        wait_for("both parts", lambda: [(task[0], task[2]) for task in self.cluster.tasks(job).values()] == done)
+        self.tandem("runs", "merge", *stores, "--store", f"{self.folder}/merged.db")
+        text = self.tandem("export", "jsonl", "--grid", "--store", f"{self.folder}/merged.db")
+        assert self.timeless(text) == expected, "the merged parts have other rows"
 
     @staticmethod
     def workers_on(node):
