@@ -81,7 +81,7 @@ class StudyWorkers : public ::testing::Test {
       process.send(SIGSTOP);
       try {
         SQLite::Database database(store(), SQLite::OPEN_READWRITE);
-        SQLite::Transaction(database, SQLite::TransactionBehavior::IMMEDIATE);
+        const SQLite::Transaction nobody_writes(database, SQLite::TransactionBehavior::IMMEDIATE);
         if (progress("s").leased == 1) return;
       } catch (const SQLite::Exception&) {
         // It has the right to write.
