@@ -208,6 +208,13 @@ int run_study(const Options& options, const Common& common) {
 }
 
 int run_worker(const Options& options, const Common& common) {
+  // A store that somebody named wrongly is not made; who waits for studies may be there first.
+  if (!options.wait &&
+      store::Store::open(options.store, store::Store::Mode::read).studies().empty()) {
+    print_message("tandem: {} has no studies; `tandem study FILE --add` puts one there\n",
+                  options.store.string());
+    return kFailed;
+  }
   store::Store store = store::Store::open(options.store, store::Store::Mode::write);
   Watch watch(common);
   study::AnyStudy worker(store, run_options(options), options.wait, [&](const std::string& text) {

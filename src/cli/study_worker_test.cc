@@ -97,6 +97,14 @@ class StudyWorkers : public ::testing::Test {
   tests::TempFolder folder_;
 };
 
+TEST_F(StudyWorkers, AStoreWithoutStudiesIsNamed) {
+  const std::string none = store("none");
+  expect_error("--worker --store " + none, kData, {none});
+  EXPECT_FALSE(std::filesystem::exists(none));
+  { const Store empty = Store::open(none, Store::Mode::write); }
+  expect_error("--worker --store " + none, kFailed, {none, "has no studies", "--add"});
+}
+
 TEST_F(StudyWorkers, PartsAreMergedToTheRowsOfOneProcess) {
   const auto expected = alone("s");
   std::string stores;
