@@ -154,7 +154,7 @@ class Connection {
   /// take as long as the server needs to come back.
   virtual bool recover(const TryAgain& /*error*/, int /*attempt*/) { return false; }
   /// Store::while_waiting; a file is never waited for.
-  virtual void while_waiting(std::function<void()> /*ask*/) {}
+  virtual void while_waiting(const std::function<void()>& /*ask*/) {}
   /// Writes all that the store held to a file beside it.
   virtual std::filesystem::path rescue() = 0;
 };

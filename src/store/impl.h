@@ -93,7 +93,7 @@ struct Store::Impl {
   std::optional<std::pair<Task, MemberRow>> find_member(std::int64_t study_id,
                                                         std::int64_t member_id);
   void read_points(std::vector<MemberRow>& members, Curves curves);
-  void read_points(std::vector<MemberRow*> members, const std::string& statement);
+  void read_points(const std::vector<MemberRow*>& members, const std::string& statement);
   Merged merge(Impl& other);
 
   std::unique_ptr<Connection> connection;

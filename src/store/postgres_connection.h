@@ -34,7 +34,7 @@ class PostgresConnection final : public Connection {
   void commit() override;
   void rollback() noexcept override;
   bool recover(const TryAgain& error, int attempt) override;
-  void while_waiting(std::function<void()> ask) override { waiting_ = std::move(ask); }
+  void while_waiting(const std::function<void()>& ask) override { waiting_ = ask; }
   std::filesystem::path rescue() override;
 
  private:

@@ -137,12 +137,13 @@ void Store::Impl::read_points(std::vector<MemberRow>& members, Curves curves) {
         curves == Curves::all || (curves == Curves::measured && member.phase == Phase::measure);
     (all ? whole : outlined).push_back(&member);
   }
-  read_points(std::move(whole), kAll);
-  if (curves != Curves::none) read_points(std::move(outlined), kOutline);
+  read_points(whole, kAll);
+  if (curves != Curves::none) read_points(outlined, kOutline);
 }
 
 /// In slices of neighbours by their ids, so that few statements read many members.
-void Store::Impl::read_points(std::vector<MemberRow*> members, const std::string& statement) {
+void Store::Impl::read_points(const std::vector<MemberRow*>& members,
+                              const std::string& statement) {
   constexpr std::size_t kAtOnce = 500;
   constexpr std::int64_t kGap = 20;  // other members between two of these
   std::unordered_map<std::int64_t, MemberRow*> by_id;

@@ -33,8 +33,9 @@ Store Store::open(const std::string& location, Mode mode) {
 }
 
 std::string Store::name() const { return impl_->name(); }
-void Store::while_waiting(std::function<void()> ask) {
-  impl_->connection->while_waiting(std::move(ask));
+
+void Store::while_waiting(const std::function<void()>& ask) {
+  impl_->connection->while_waiting(ask);
 }
 
 bool Store::exists(const std::string& location) {

@@ -269,7 +269,7 @@ class Store {
 
   /// Called now and then while a call waits for a server to come back; what it throws ends the wait.
   /// That the server is gone, and that it is back, is said on standard error.
-  void while_waiting(std::function<void()> ask);
+  void while_waiting(const std::function<void()>& ask);
 
   struct Impl;  // known inside the module only
   explicit Store(std::unique_ptr<Impl> impl);

@@ -88,8 +88,8 @@ class Proxy {
         const ssize_t size = read(one.fd, bytes.data(), bytes.size());
         if (size <= 0) return;
         const std::string_view text(bytes.data(), static_cast<std::size_t>(size));
-        const bool commits =
-            one.fd == client && text.find(std::string_view("COMMIT\0", 7)) != text.npos;
+        const bool commits = one.fd == client &&
+                             text.find(std::string_view("COMMIT\0", 7)) != std::string_view::npos;
         if (commits && cut_ == Cut::before_commit) {
           cut_ = Cut::never;
           return;
