@@ -217,7 +217,7 @@ void PostgresServer::clear(const std::string& database) const {
 // ---- The pooler ---------------------------------------------------------------------------------
 
 std::string Pgbouncer::missing() {
-  const std::string server = PostgresServer::missing();
+  std::string server = PostgresServer::missing();
   if (!server.empty()) return server;
   return find_program("pgbouncer").empty() ? "pgbouncer was not found (Debian's pgbouncer)" : "";
 }
