@@ -55,7 +55,7 @@ void give_to_nobody(const fs::path& path) {
 /// A folder that nobody can reach and write to.
 fs::path folder_of_nobody(const TempFolder& folder) {
   fs::permissions(folder.path(), fs::perms(0755));
-  const fs::path own = folder / "own";
+  fs::path own = folder / "own";
   fs::create_directory(own);
   fs::permissions(own, fs::perms(0700));
   give_to_nobody(own);
